@@ -1,0 +1,114 @@
+"""What one run was told to do, validated once at the edge."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from twin_gym.errors import OptionError, PolicyError, suggest
+
+BACKFILLS = ("none", "firstfit", "easy", "conservative")
+ESTIMATES = ("requested", "perfect", "hybrid", "predicted")
+SEMANTICS = ("cycle", "cqsim")
+PLACEMENTS = ("count", "lowest", "contiguous", "recorded")
+
+
+@dataclass(frozen=True)
+class Multifactor:
+    """Weights of the Slurm-like multifactor priority; every factor lies in [0, 1].
+
+    Attributes
+    ----------
+    age, size, fairshare, queue : float
+        Weights of waiting time, of nodes / system nodes, of fair share and of the partition's own factor.
+    max_age : float
+        Wait at which the age factor reaches 1, s.
+    half_life : float
+        Half-life of the usage that fair share remembers, s (inf: never forgets).
+    queue_factors : dict
+        Factor in [0, 1] by partition name; 0 for a partition that is not named.
+    """
+
+    age: float = 1000.0
+    size: float = 1000.0
+    fairshare: float = 1000.0
+    queue: float = 1000.0
+    max_age: float = 7 * 86400.0
+    half_life: float = 7 * 86400.0
+    queue_factors: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("age", "size", "fairshare", "queue"):
+            if not math.isfinite(getattr(self, name)):
+                raise OptionError(f"multifactor.{name}={getattr(self, name)} is not a finite number; give a weight.")
+        for name in ("max_age", "half_life"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"multifactor.{name}={getattr(self, name)} must be positive (seconds).")
+        for partition, factor in self.queue_factors.items():
+            if not 0 <= factor <= 1:
+                raise OptionError(f"multifactor.queue_factors[{partition}]={factor} must lie between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Every choice that decides a schedule, apart from the system, the workload and the outages.
+
+    Attributes
+    ----------
+    policy : str
+        Name of the ordering policy (`twin_gym.policies()`).
+    backfill : str
+        ``none``, ``firstfit``, ``easy`` or ``conservative``.
+    estimates : str
+        What the scheduler believes of run times: ``requested``, ``perfect``, ``hybrid`` or ``predicted``.
+    semantics : str
+        ``cycle``: one pass per instant; ``cqsim``: a pass after every single event.
+    kill_at_request : bool
+        Whether a job ends at its requested walltime at the latest.
+    depth : int
+        Reservations that ``easy`` protects (1 = EASY).
+    window : int
+        Length of the look-ahead window that is permuted for the earliest finish (0 = off).
+    placement : str
+        ``count`` (no node identities), ``lowest``, ``contiguous`` or ``recorded``.
+    seed : int
+        Seed of the ``random`` policy.
+    tau : float
+        Bound of the bounded slowdown, s.
+    multifactor : Multifactor
+        Weights of the ``multifactor`` policy.
+    """
+
+    policy: str = "fcfs"
+    backfill: str = "none"
+    estimates: str = "requested"
+    semantics: str = "cycle"
+    kill_at_request: bool = True
+    depth: int = 1
+    window: int = 0
+    placement: str = "count"
+    seed: int = 0
+    tau: float = 10.0
+    multifactor: Multifactor = field(default_factory=Multifactor)
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("backfill", BACKFILLS),
+            ("estimates", ESTIMATES),
+            ("semantics", SEMANTICS),
+            ("placement", PLACEMENTS),
+        ):
+            value = getattr(self, name)
+            if value not in choices:
+                raise PolicyError(f"{name}={value!r} is unknown.{suggest(str(value), choices)}")
+        if self.depth < 1:
+            raise OptionError(f"depth={self.depth} must be at least 1 (the number of reservations that easy protects).")
+        if not (self.window == 0 or 2 <= self.window <= 7):
+            raise OptionError(f"window={self.window} must be 0 (off) or 2 to 7 jobs: W jobs have W! permutations.")
+        if not self.tau > 0:
+            raise OptionError(f"tau={self.tau} must be a positive number of seconds.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choices as plain data, as written to ``config.yaml``."""
+        return asdict(self)
