@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Who decides: baselines, training and evaluation of learned policies."""

@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""The twin as Gymnasium environments: spaces, masks, rewards and registration."""

@@ -1,12 +1,25 @@
-"""Fixtures shared by all tests."""
+"""Fixtures and settings shared by all tests."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# One cache of compiled kernels for this process and all that it starts; read by Numba when it is imported.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
+
+# `ci` tries the same cases in every run; HYPOTHESIS_PROFILE=dev hunts for new ones. The first case may compile kernels,
+# so time is no criterion.
+settings.register_profile(
+    "ci", derandomize=True, database=None, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("dev", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")
