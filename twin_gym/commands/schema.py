@@ -1,0 +1,135 @@
+"""The keys that `twin-gym simulate` and `twin-gym compare` know: names, types, defaults and one line of help each.
+
+These dataclasses are the schema against which Hydra checks every key and value, the source of ``--help`` and of shell
+completion. Defaults of scheduling choices are those of :class:`twin_gym.config.RunConfig`, so that the command line and
+Python answer alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from twin_gym.config import Multifactor, RunConfig
+
+MISSING = "???"  # OmegaConf's mark of a value that the user must give; spelled out so that --help needs no OmegaConf
+_RUN = RunConfig()
+_WEIGHTS = Multifactor()
+
+
+def key(default: Any, text: str) -> Any:
+    """Return a dataclass field with a default and its line of help; containers are copied for every instance."""
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata={"help": text})
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass
+class Shaping:
+    """What may be done to any workload once it is read, in this order."""
+
+    start: Any = key(None, "begin of the window: seconds, 2d, 12h30m, or a date 2011-02-01T08:00 (null: all)")
+    duration: Any = key(None, "length of the window: seconds, 7d, 12h ... (null: to the end)")
+    prepopulate: bool = key(True, "place the jobs first that were running when the window began")
+    sample: int | None = key(None, "keep this many consecutive jobs, begun at a random one (seed)")
+    scale_arrivals: float = key(1.0, "multiply the arrival rate (2: twice the load)")
+    scale_nodes: float = key(1.0, "multiply the jobs' sizes")
+    shuffle: bool = key(False, "permute the jobs over the submit times (seed)")
+
+
+@dataclass
+class FileWorkload(Shaping):
+    """A workload read from a file in one of twin_gym's own table formats."""
+
+    loader: str = key("table", "format of the file")
+    path: str = key(MISSING, "the file")
+
+
+@dataclass
+class SwfWorkload(Shaping):
+    """A log in the Standard Workload Format."""
+
+    loader: str = key("swf", "format of the file")
+    path: str = key(MISSING, "the log, plain or .gz")
+    capacity: int | None = key(None, "machine size (null: what the log's header says)")
+    missing_requests: str = key("fallback", "a job without a request: fallback (use what it used) or drop")
+    unit: str | None = key(None, "what the log counts: node or processor (null: what its header says)")
+    strict: bool = key(False, "refuse a log with any defect instead of repairing it")
+
+
+@dataclass
+class MultifactorWeights:
+    """Weights of policy=multifactor (twin_gym.config.Multifactor)."""
+
+    age: float = key(_WEIGHTS.age, "weight of waiting time")
+    size: float = key(_WEIGHTS.size, "weight of the job's size")
+    fairshare: float = key(_WEIGHTS.fairshare, "weight of the user's fair share")
+    queue: float = key(_WEIGHTS.queue, "weight of the partition's own factor")
+    max_age: float = key(_WEIGHTS.max_age, "wait at which the age factor is full, s")
+    half_life: float = key(_WEIGHTS.half_life, "half-life of the usage that fair share remembers, s")
+    queue_factors: dict[str, float] = key({}, "factor by partition, as {debug:1.0,batch:0.5}")
+
+
+@dataclass
+class Command:
+    """What both commands share."""
+
+    system: Any = key(MISSING, "the machine")
+    workload: Any = key(MISSING, "the jobs: a group's name, or simply a file (log.swf.gz, jobs.parquet, jobs.csv)")
+    estimates: str = key(_RUN.estimates, "what the scheduler believes of run times: requested, perfect, hybrid")
+    semantics: str = key(_RUN.semantics, "cycle (one pass per instant) or cqsim (a pass after every event)")
+    kill_at_request: bool = key(_RUN.kill_at_request, "end a job at its requested walltime")
+    depth: int = key(_RUN.depth, "reservations that easy protects")
+    window: int = key(_RUN.window, "jobs at the queue's front permuted for the earliest finish (0: off)")
+    placement: str = key(_RUN.placement, "count, lowest, contiguous or recorded")
+    multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
+    outages: str | None = key(None, "a YAML or CSV file of outages")
+    seed: int = key(_RUN.seed, "seed of everything random")
+    tau: float = key(_RUN.tau, "bound of the bounded slowdown, s")
+    out: str | None = key(None, "directory to write (null: runs/<time>-...)")
+    overwrite: bool = key(False, "replace a run that is already there")
+    csv: bool = key(False, "write tables as .csv too")
+    figures: bool = key(True, "draw pictures")
+    progress: bool = key(True, "show progress on a terminal")
+
+
+@dataclass
+class SimulateCommand(Command):
+    """Keys of `twin-gym simulate`."""
+
+    policy: str = key(_RUN.policy, "the order of the queue: one of `twin-gym policies`")
+    backfill: str = key(_RUN.backfill, "none, firstfit, easy or conservative")
+    until: Any = key(None, "stop the clock here: seconds, 2d ... after the workload's begin (null: run to the end)")
+
+
+@dataclass
+class CompareCommand(Command):
+    """Keys of `twin-gym compare`."""
+
+    policies: list[str] = key(["fcfs", "sjf", "wfp3"], "orders of the queue to compare")
+    backfills: list[str] = key(["none", "easy"], "backfill modes to compare")
+    workers: int | None = key(None, "processors to use (null: all)")
+
+
+COMMANDS: dict[str, type[Command]] = {"simulate": SimulateCommand, "compare": CompareCommand}
+WORKLOADS: dict[str, type[Shaping]] = {"swf": SwfWorkload, "table": FileWorkload}
+
+
+class Key(NamedTuple):
+    """One key as ``--help`` and completion see it."""
+
+    name: str
+    default: Any
+    text: str
+
+
+def keys(schema: type, prefix: str = "") -> Iterator[Key]:
+    """Yield the keys of a schema in the order of definition, nested ones with their dotted names."""
+    values = schema()
+    for item in fields(schema):
+        value = getattr(values, item.name)
+        if isinstance(value, MultifactorWeights):
+            yield from keys(MultifactorWeights, f"{prefix}{item.name}.")
+        else:
+            yield Key(prefix + item.name, value, item.metadata["help"])
