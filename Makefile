@@ -2,7 +2,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet --constraint constraints.txt
 PYTHON ?=
 PYTEST_ARGS ?=
 
@@ -17,10 +17,10 @@ demo: $(VENV)/.stamp-run ## reschedule a synthetic job log under several policie
 	@$(BIN)/twin-gym compare
 
 test: lint ## linters, type checks and all tests
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.stamp-test ## the tests that take seconds, without linters
-	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
 
 bench: $(VENV)/.stamp-test ## measure speed and memory
 	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python $$script; done
