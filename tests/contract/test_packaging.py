@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("twin_gym", "agents", "conf", "datasets", "envs")
@@ -82,6 +83,15 @@ def test_every_package_of_the_tree_is_listed() -> None:
     listed = SETTINGS["tool"]["setuptools"]["packages"]
     assert sorted(listed) == sorted(installed_name(folder).replace("/", ".") for folder in holders)
     assert [folder for folder in holders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_what_the_tests_need_is_pinned_within_its_range() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.lower().split("==") for line in lines if not line.startswith("#"))
+    project = SETTINGS["project"]
+    for text in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
+        wanted = Requirement(text)
+        assert pins.get(wanted.name, "") in wanted.specifier, f"constraints.txt pins no {wanted}"
 
 
 def test_the_wheel_holds_every_module_and_configuration_file(wheel: Path) -> None:
