@@ -199,4 +199,5 @@ def _pick(rng: np.random.Generator, weights: tuple[float, ...], options: int, co
     if not weights:
         return rng.integers(options, size=count)
     bounds = np.cumsum(weights)
-    return np.searchsorted(bounds[:-1], rng.random(count) * bounds[-1], side="right")
+    picked: npt.NDArray[np.int64] = np.searchsorted(bounds[:-1], rng.random(count) * bounds[-1], side="right")
+    return picked

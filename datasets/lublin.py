@@ -257,17 +257,21 @@ class DailyCycle:
 
     @property
     def _edges(self) -> Floats:
-        return np.concatenate(([0.0], np.cumsum(self.weights))) * SLOT
+        edges = np.zeros(SLOTS + 1)
+        np.cumsum(self.weights * SLOT, out=edges[1:])
+        return edges
 
     def clock(self, even: Floats) -> Floats:
         """Turn even time into clock time, both in s from midnight of the first day; shape is kept."""
         day, rest = np.divmod(even, DAY)
-        return day * DAY + np.interp(rest, self._edges, np.arange(SLOTS + 1) * float(SLOT))
+        within: Floats = np.interp(rest, self._edges, np.arange(SLOTS + 1) * float(SLOT))
+        return day * DAY + within
 
     def even(self, clock: Floats) -> Floats:
         """Turn clock time into even time, both in s from midnight of the first day; shape is kept."""
         day, rest = np.divmod(clock, DAY)
-        return day * DAY + np.interp(rest, np.arange(SLOTS + 1) * float(SLOT), self._edges)
+        within: Floats = np.interp(rest, np.arange(SLOTS + 1) * float(SLOT), self._edges)
+        return day * DAY + within
 
 
 def arrivals(gaps: Floats, cycle: DailyCycle, span: float | None = None) -> Ints:

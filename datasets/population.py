@@ -8,21 +8,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from twin_gym.columns import Labels
 from twin_gym.errors import OptionError
 
 PARTITIONS = ("batch", "debug", "large")
 
 
 class Owners(NamedTuple):
-    """Columns of a workload that say whose job it is; codes point into the tuples of names."""
+    """Columns of a workload that say whose job it is, shape (J,)."""
 
-    user: npt.NDArray[np.int32]
-    account: npt.NDArray[np.int32]
-    partition: npt.NDArray[np.int32]
+    user: Labels
+    account: Labels
+    partition: Labels
     priority: npt.NDArray[np.float64]
-    users: tuple[str, ...]
-    accounts: tuple[str, ...]
-    partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Population:
         Returns
         -------
         Owners
-            Code columns of shape (J,) and the names.
+            Columns of shape (J,).
         """
         jobs = len(sizes)
         user = zipf(rng, self.users, self.skew, jobs)
@@ -105,17 +103,15 @@ class Population:
         priority = rng.integers(self.max_priority + 1, size=jobs).astype(np.float64)
         width = len(str(self.users))
         return Owners(
-            user,
-            account,
-            partition,
+            Labels(user, tuple(f"user{k + 1:0{width}d}" for k in range(self.users))),
+            Labels(account, tuple(f"account{k + 1}" for k in range(self.accounts))),
+            Labels(partition, PARTITIONS),
             priority,
-            tuple(f"user{k + 1:0{width}d}" for k in range(self.users)),
-            tuple(f"account{k + 1}" for k in range(self.accounts)),
-            PARTITIONS,
         )
 
 
 def zipf(rng: np.random.Generator, ranks: int, skew: float, count: int) -> npt.NDArray[np.int32]:
     """Draw ranks 0..ranks-1 with probability proportional to ``(rank + 1)**-skew``; int32, shape (count,)."""
     bounds = np.cumsum(np.arange(1, ranks + 1, dtype=np.float64) ** -skew)
-    return np.searchsorted(bounds[:-1], rng.random(count) * bounds[-1], side="right").astype(np.int32)
+    drawn: npt.NDArray[np.int64] = np.searchsorted(bounds[:-1], rng.random(count) * bounds[-1], side="right")
+    return drawn.astype(np.int32)

@@ -137,29 +137,29 @@ def owners():
 
 def test_sessions_keep_the_shares(owners):
     _, _, who = owners
-    assert who.user.dtype == np.int32
-    shares = np.bincount(who.user, minlength=64) / N
+    assert who.user.codes.dtype == np.int32
+    shares = np.bincount(who.user.codes, minlength=64) / N
     harmonic = sum(1 / k for k in range(1, 65))
     assert shares[0] == pytest.approx(1 / harmonic, abs=0.01)
     # same user as before: session 0.6, or by chance 0.4 * sum of squared shares
     chance = sum((1 / k / harmonic) ** 2 for k in range(1, 65))
-    assert (np.diff(who.user) == 0).mean() == pytest.approx(0.6 + 0.4 * chance, abs=0.01)
+    assert (np.diff(who.user.codes) == 0).mean() == pytest.approx(0.6 + 0.4 * chance, abs=0.01)
 
 
 def test_users_have_one_account(owners):
     _, _, who = owners
     for user in range(64):
-        assert len(set(who.account[who.user == user].tolist())) == 1
-    assert 2 <= len(set(who.account.tolist())) <= 8
-    assert who.users[0] == "user01"
-    assert len(who.users) == 64
-    assert len(who.accounts) == 8
+        assert len(set(who.account.codes[who.user.codes == user].tolist())) == 1
+    assert 2 <= len(set(who.account.codes.tolist())) <= 8
+    assert who.user.names[0] == "user01"
+    assert len(who.user.names) == 64
+    assert len(who.account.names) == 8
 
 
 def test_partitions_follow_size_and_request(owners):
     sizes, requested, who = owners
     expected = np.where(sizes > 64, "large", np.where((requested <= 1800) & (sizes <= 16), "debug", "batch"))
-    np.testing.assert_array_equal(np.array(who.partitions)[who.partition], expected)
+    np.testing.assert_array_equal(np.array(who.partition.names)[who.partition.codes], expected)
 
 
 def test_priorities_are_whole_numbers_in_range(owners):
@@ -171,4 +171,4 @@ def test_priorities_are_whole_numbers_in_range(owners):
 
 def test_no_jobs_no_owners():
     who = Population().owners(np.random.default_rng(0), np.zeros(0, np.int32), np.zeros(0, np.int64), 4)
-    assert len(who.user) == len(who.priority) == 0
+    assert len(who.user.codes) == len(who.priority) == 0
