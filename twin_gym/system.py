@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from twin_gym.errors import SystemConfigError, suggest
 from twin_gym.system_parts import (
-    MAX_NODES,
     Conversion,
     JobMix,
     Node,
@@ -25,10 +24,12 @@ from twin_gym.system_parts import (
     Topology,
     Uncertainty,
 )
-from twin_gym.system_schema import Checked, FieldError, Range, line_of, load_yaml, plain, read
+from twin_gym.system_plant import CduLoop, CoolingPlant, scaled
+from twin_gym.system_schema import Checked, FieldError, line_of, load_yaml, plain, read, read_key
 
 __all__ = [
     "Conversion",
+    "CoolingPlant",
     "JobMix",
     "Node",
     "Partition",
@@ -57,6 +58,8 @@ class System(Checked):
         Defaults of a study.
     site : Site
         Place, price and carbon intensity.
+    cooling : CoolingPlant or None
+        The plant, None where none is described. One CDU loop stands for each of the `cdus`.
     sources : tuple of str
         Where the values are from.
     """
@@ -66,6 +69,7 @@ class System(Checked):
     description: str | None = None
     scheduler: Scheduler = field(default_factory=Scheduler)
     site: Site = field(default_factory=Site)
+    cooling: CoolingPlant | None = None
     sources: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -164,6 +168,7 @@ class System(Checked):
         """Make a system from plain data, as in the YAML files.
 
         ``partitions`` maps names to partitions. Where the one partition has no racks, ``nodes`` at the top is its size.
+        A plant may say no more than ``design_power_w``; the rest follows in the ratios of Frontier's.
 
         Raises
         ------
@@ -179,7 +184,10 @@ class System(Checked):
                 raise FieldError(("partitions",), " must map names to partitions.")
             if "nodes" in data:
                 named = _sized(named, data.pop("nodes"))
-            data["partitions"] = [_partition(name, part) for name, part in named.items()]
+            partitions = [_partition(name, part) for name, part in named.items()]
+            data["partitions"] = partitions
+            if "cooling" in data:
+                data["cooling"] = _plant(data["cooling"], sum(partition.topology.cdus for partition in partitions))
         return read(cls, data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,18 +214,38 @@ def _partition(name: Any, data: Any) -> Partition:
 
 def _sized(named: Mapping[str, Any], nodes: Any) -> dict[str, Any]:
     """Write the short form ``nodes: N`` out as the topology of the one partition."""
-    # checked here, under the name that the user wrote
-    count = read(_Nodes, {"nodes": nodes}).nodes
-    (name, part), *others = named.items() or [("", None)]
-    topology = part.get("topology", {}) if isinstance(part, Mapping) else None
-    if others or not isinstance(topology, Mapping) or {"nodes_per_rack", "cdus", "racks_per_cdu"} & set(topology):
+    count = read_key(Topology, "nodes_per_rack", nodes, ("nodes",))
+    parts = [part for part in named.values() if isinstance(part, Mapping)]
+    topology = parts[0].get("topology") if len(named) == len(parts) == 1 else None
+    if not isinstance(topology, Mapping) or {"nodes_per_rack", "cdus", "racks_per_cdu"} & set(topology):
         raise FieldError(("nodes",), " is for a system of one partition whose topology names neither racks nor CDUs.")
-    return {name: {**part, "topology": {**topology, "nodes_per_rack": count}}}
+    return {name: {**part, "topology": {**topology, "nodes_per_rack": count}} for name, part in named.items()}
 
 
-@dataclass(frozen=True)
-class _Nodes(Checked):
-    nodes: Annotated[int, Range(1, MAX_NODES)]
+def _plant(data: Any, cdus: int) -> Any:
+    """Fill in what the description of a plant leaves out: by its power, in the ratios of Frontier's."""
+    if not isinstance(data, Mapping) or "design_power_w" not in data:
+        return data
+    path = ("cooling", "design_power_w")
+    power = read_key(CoolingPlant, "design_power_w", data["design_power_w"], path)
+    cdu = data.get("cdu")
+    share = cdu["design_power_w"] if isinstance(cdu, Mapping) and "design_power_w" in cdu else power / cdus
+    share = read_key(CduLoop, "design_power_w", share, ("cooling", "cdu", "design_power_w"))
+    return _merged(scaled(_reference_plant(), power, share), data)
+
+
+@cache
+def _reference_plant() -> CoolingPlant:
+    return read(CoolingPlant, _shipped("frontier")["cooling"])
+
+
+def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Put changes over a base, table by table."""
+    merged = dict(base)
+    for key, value in changes.items():
+        old = base.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return merged
 
 
 def _folder() -> Any:

@@ -145,6 +145,11 @@ def read(cls: type[T], data: object, path: tuple[str, ...] = ()) -> T:
         raise FieldError((*path, *error.path), error.problem) from None
 
 
+def read_key(cls: type[Checked], key: str, value: object, path: tuple[str, ...]) -> Any:
+    """Check one value as if it were that key of a class, under the path that the user knows it by."""
+    return _value(rules(cls)[key], value, path)
+
+
 def plain(value: Any) -> Any:
     """Return an object as plain data that `read` turns into an equal object; what is None is left out."""
     if isinstance(value, Checked):
@@ -226,7 +231,7 @@ def _spans(ids: Iterable[int]) -> list[int | str]:
     return [first if first == last else f"{first}-{last}" for first, last in spans]
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML as OmegaConf reads it: 5e13 is a number (YAML 1.1 wants 5.0e+13), and no key stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
