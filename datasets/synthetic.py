@@ -19,10 +19,45 @@ import numpy as np
 from twin_gym.errors import OptionError, suggest
 from twin_gym.workload import Trace, Workload
 
-from . import lublin as model
-from .assembly import HOUR, Order, Requests, population_of
-from .distributions import Discrete, Distribution, Exponential, LogUniform, Mixture, Normal, Uniform, Weibull
-from .population import Population
+from . import _lublin
+from ._assembly import HOUR, Order, Requests, population_of
+from ._distributions import (
+    Constant,
+    Discrete,
+    Distribution,
+    Exponential,
+    LogUniform,
+    Mixture,
+    Normal,
+    Uniform,
+    Weibull,
+)
+from ._lublin import Parameters
+from ._population import Population
+
+__all__ = [
+    "Constant",
+    "Discrete",
+    "Distribution",
+    "Exponential",
+    "LogUniform",
+    "Mixture",
+    "Normal",
+    "Parameters",
+    "Population",
+    "Uniform",
+    "Weibull",
+    "benchmark",
+    "idle",
+    "load",
+    "lublin",
+    "multimodal",
+    "normal",
+    "peak",
+    "simple",
+    "uniform",
+    "weibull",
+]
 
 
 def load(path: object = None, *, model: str = "lublin", **options: Any) -> Workload:
@@ -65,7 +100,7 @@ def lublin(
     load: float | None = 0.8,
     seed: int = 0,
     kind: Literal["all", "batch", "interactive"] = "all",
-    parameters: model.Parameters | None = None,
+    parameters: Parameters | None = None,
     requests: Requests = "tsafrir",
     max_request: int | None = None,
     population: Population | Mapping[str, Any] | None = None,
@@ -88,7 +123,7 @@ def lublin(
     parameters : Parameters, optional
         Own numbers in place of ``kind``.
     requests : {"tsafrir", "exact"} or float
-        Requested walltimes: the model of `twin_gym.datasets.estimates`, the runtime itself, or the runtime times a
+        Requested walltimes: the model of the published estimate model, the runtime itself, or the runtime times a
         factor drawn evenly from 1 to this number.
     max_request : int, optional
         Largest walltime that may be requested, s; longer jobs are cut there. 48 h by default.
@@ -113,15 +148,15 @@ def lublin(
     """
     order = Order(jobs, capacity, load, seed, requests, max_request, population_of(population))
     if parameters is None:
-        if kind not in model.KINDS:
-            raise OptionError(f"Unknown kind {kind!r} of Lublin jobs." + suggest(kind, model.KINDS))
-        parameters = model.KINDS[kind]
+        if kind not in _lublin.KINDS:
+            raise OptionError(f"Unknown kind {kind!r} of Lublin jobs." + suggest(kind, _lublin.KINDS))
+        parameters = _lublin.KINDS[kind]
     streams = order.streams()
-    sizes = model.sizes(streams.jobs, jobs, capacity, parameters)
-    runtimes = model.runtimes(streams.jobs, sizes, parameters)
-    gaps = model.rush_gaps(streams.arrivals, jobs, parameters)
+    sizes = _lublin.sizes(streams.jobs, jobs, capacity, parameters)
+    runtimes = _lublin.runtimes(streams.jobs, sizes, parameters)
+    gaps = _lublin.rush_gaps(streams.arrivals, jobs, parameters)
     longest = math.floor(math.exp(parameters.max_log_runtime))
-    return order.fill(f"lublin-{kind}", sizes, runtimes, longest, gaps, model.DailyCycle.of(parameters), streams)
+    return order.fill(f"lublin-{kind}", sizes, runtimes, longest, gaps, _lublin.DailyCycle.of(parameters), streams)
 
 
 def simple(
@@ -171,7 +206,7 @@ def simple(
     runtime = np.maximum(np.rint(runtimes.sample(streams.jobs, jobs)), 1).astype(np.int64)
     gap = np.maximum((gaps or Exponential(60.0)).sample(streams.arrivals, jobs), 0.0)
     gap[0] = 0.0
-    return order.fill(name, size, runtime, int(runtime.max()), gap, model.DailyCycle.flat(), streams)
+    return order.fill(name, size, runtime, int(runtime.max()), gap, _lublin.DailyCycle.flat(), streams)
 
 
 def uniform(*, capacity: int = 256, min_runtime: int = 60, max_runtime: int = 12 * HOUR, **options: Any) -> Workload:
@@ -302,10 +337,22 @@ def _bell(low: float, high: float) -> Distribution:
     return Normal((low + high) / 2, (high - low) / 6, low, high)
 
 
-def _options(function: Callable[..., Workload]) -> set[str]:
-    """Name what a model accepts; the presets pass the rest on to `simple`."""
+def _options(function: Callable[..., Workload]) -> list[str]:
+    """Name what a model accepts; the presets pass on to `simple` what they don't set themselves."""
     parameters = inspect.signature(function).parameters
-    names = {name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
+    names = [name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
     if len(names) < len(parameters):
-        names |= {"gaps", "jobs", "load", "seed", "requests", "max_request", "population"}
+        names += [name for name in _options(simple) if name not in {*names, "sizes", "runtimes", "name"}]
     return names
+
+
+def _signature() -> inspect.Signature:
+    """List the options of all models as those of `load`, for help texts and for checks by name."""
+    options = dict.fromkeys(name for function in MODELS.values() for name in _options(function))
+    path, model, _ = inspect.signature(load).parameters.values()
+    return inspect.Signature(
+        [path, model, *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in options)]
+    )
+
+
+setattr(load, "__signature__", _signature())  # noqa: B010 (a function has no such attribute for the type checker)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from twin_gym.datasets.distributions import (
+from twin_gym.datasets._distributions import (
     Constant,
     Discrete,
     Exponential,
@@ -17,7 +17,7 @@ from twin_gym.datasets.distributions import (
     Uniform,
     Weibull,
 )
-from twin_gym.datasets.population import Population, zipf
+from twin_gym.datasets._population import Population, zipf
 from twin_gym.errors import OptionError
 
 N = 100_000

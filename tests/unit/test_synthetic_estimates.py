@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twin_gym.datasets import estimates, lublin
-from twin_gym.datasets.estimates import Histogram
+from twin_gym.datasets import _estimates as estimates
+from twin_gym.datasets import _lublin as lublin
+from twin_gym.datasets._estimates import Histogram
 from twin_gym.errors import OptionError
 
 H = 3600

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twin_gym.datasets import lublin
+from twin_gym.datasets import _lublin as lublin
 
 JOBS = 200_000
 

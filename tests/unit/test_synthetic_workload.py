@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from twin_gym import datasets
 from twin_gym.datasets import synthetic
-from twin_gym.datasets.distributions import Constant, Uniform
-from twin_gym.datasets.lublin import DailyCycle
+from twin_gym.datasets._lublin import DailyCycle
+from twin_gym.datasets.synthetic import Constant, Uniform
 from twin_gym.errors import OptionError
 from twin_gym.workload import UNKNOWN
 
@@ -87,6 +88,15 @@ def test_requests_may_be_exact_or_a_factor():
     assert ratio.min() >= 1
     assert ratio.max() < 3.01
     assert ratio[long[0] < 48 * 1200].mean() == pytest.approx(2, abs=0.03)
+
+
+def test_the_registry_passes_options_on():
+    assert "synthetic" in datasets.names()
+    ours = datasets.load("synthetic", None, model="lublin", jobs=20, kind="batch", seed=9)
+    assert ours.fingerprint() == synthetic.lublin(jobs=20, kind="batch", seed=9).fingerprint()
+    assert len(datasets.load("synthetic", model="weibull", jobs=20, size_shape=2.0)) == 20
+    with pytest.raises(OptionError, match="no option 'sees'"):
+        datasets.load("synthetic", sees=3)
 
 
 def test_one_job_is_a_workload():

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from twin_gym.errors import OptionError, suggest
 from twin_gym.workload import Workload
 
-from . import estimates
-from .lublin import DailyCycle, arrivals
-from .population import Population
+from . import _estimates
+from ._lublin import DailyCycle, arrivals
+from ._population import Population
 
 Requests = Literal["tsafrir", "exact"] | float
 HOUR = 3600
@@ -116,7 +116,7 @@ class Order:
         self, rng: np.random.Generator, runtimes: npt.NDArray[np.int64], largest: int
     ) -> npt.NDArray[np.int64]:
         if self.requests == "tsafrir":
-            return estimates.assign(rng, runtimes, estimates.histogram(rng, len(runtimes), largest))
+            return _estimates.assign(rng, runtimes, _estimates.histogram(rng, len(runtimes), largest))
         if self.requests == "exact":
             return runtimes.copy()
         factor = rng.uniform(1.0, float(self.requests), len(runtimes))
