@@ -181,7 +181,9 @@ def histogram(rng: np.random.Generator, jobs: int, maximum: int) -> Histogram:
         If the maximum is below one hour.
     """
     if maximum < HOUR:
-        raise OptionError(f"max_estimate is {maximum} s; the estimate model needs at least {HOUR} s (one hour).")
+        raise OptionError(
+            f"max_request={maximum} s is too short for requests=tsafrir, which needs {HOUR} s (one hour) or more."
+        )
     head = head_times(maximum)
     ranks = np.array(popularity_ranks(rng, len(head)))
     shares = head_shares(len(head))[ranks - 1]
@@ -227,7 +229,7 @@ def assign(rng: np.random.Generator, runtimes: Ints, estimates: Histogram) -> In
     if len(runtimes) and runtimes.max() > estimates.times[-1]:
         raise OptionError(
             f"A runtime of {runtimes.max()} s exceeds the largest estimate of {estimates.times[-1]} s; "
-            "raise max_estimate or cut the runtimes."
+            "raise max_request or cut the runtimes."
         )
     left = estimates.counts(len(runtimes))
     shortest = np.searchsorted(estimates.times, runtimes).astype(np.int16)

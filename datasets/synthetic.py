@@ -143,7 +143,7 @@ def lublin(
     Examples
     --------
     >>> workload = lublin(jobs=1000, capacity=128, load=0.7, seed=1)
-    >>> round(workload.load(128), 2)
+    >>> round(workload.offered_load(), 2)
     0.7
     """
     order = Order(jobs, capacity, load, seed, requests, max_request, population_of(population))

@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_bytes(model):
 @pytest.mark.parametrize(("capacity", "load"), [(256, 0.8), (100, 0.3), (1000, 1.4)])
 def test_the_load_is_reached(model, capacity, load):
     workload = synthetic.load(model=model, jobs=3000, capacity=capacity, load=load, seed=1)
-    assert offered(workload, capacity) == pytest.approx(load, rel=0.01)
+    assert workload.offered_load() == pytest.approx(load, rel=0.01)
     assert workload.capacity == capacity
 
 
