@@ -188,7 +188,7 @@ def histogram(rng: np.random.Generator, jobs: int, maximum: int) -> Histogram:
     ranks = np.array(popularity_ranks(rng, len(head)))
     shares = head_shares(len(head))[ranks - 1]
     distinct = round(float(np.interp(jobs, *DISTINCT_AT_JOBS)))
-    tail = tail_times(max(distinct - len(head), 0), distinct, maximum, head) if distinct > len(head) else []
+    tail = tail_times(distinct - len(head), distinct, maximum, head) if distinct > len(head) else []
     if tail:
         tail_shares = (np.arange(len(tail)) + HEAD + 1.0) ** -2.267
         tail_shares *= (1 - HEAD_SHARE) / tail_shares.sum()
