@@ -1,0 +1,228 @@
+"""From a workload and a configuration to the arrays on which the kernels work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from twin_gym.config import BACKFILLS, PLACEMENTS, Multifactor, RunConfig
+from twin_gym.errors import OptionError, PolicyError
+from twin_gym.kernels.order import MULTIFACTOR, REPLAY
+from twin_gym.kernels.state import (
+    CUT,
+    ENDING,
+    JOB,
+    LOST,
+    NODE,
+    PREDICTED,
+    REQUEST,
+    RUN,
+    RUNTIME,
+    SETUP,
+    SIM,
+    STEP,
+    UNKNOWN,
+    USAGE,
+    Jobs,
+    Outages,
+    Records,
+    State,
+)
+from twin_gym.outages import MODES, Outage
+from twin_gym.policies import find_policy
+from twin_gym.workload import Workload
+
+
+def _frozen(values: np.ndarray, dtype: type) -> np.ndarray:
+    """Return a contiguous read-only view: one type for the kernels, and nobody writes to what all share."""
+    array = np.ascontiguousarray(values, dtype=dtype).view()
+    array.flags.writeable = False
+    return array
+
+
+def user_count(workload: Workload) -> int:
+    """Number of users that share the machine; all jobs of unknown users count as one user's."""
+    return max(1, len(workload.users) + bool((workload.user < 0).any()))
+
+
+def job_table(workload: Workload, multifactor: Multifactor, predicted: np.ndarray | None = None) -> Jobs:
+    """Lay a workload out for the kernels.
+
+    Parameters
+    ----------
+    workload : Workload
+        J jobs.
+    multifactor : Multifactor
+        Gives each partition its factor.
+    predicted : (J,) array of seconds, optional
+        Predicted runtimes, at least 1 s.
+
+    Raises
+    ------
+    OptionError
+        If the predictions do not fit the workload, or a partition is named that no job has.
+    """
+    jobs = len(workload)
+    if predicted is None:
+        predicted = workload.requested_time
+    else:
+        predicted = np.asarray(predicted)
+        if predicted.shape != (jobs,) or not np.all(np.isfinite(predicted)) or (jobs and predicted.min() < 1):
+            raise OptionError(f"predicted runtimes must be {jobs} numbers of at least 1 s, one for each job.")
+        predicted = np.ceil(predicted)
+    factors = np.zeros(len(workload.partitions) + 1)
+    for name, factor in multifactor.queue_factors.items():
+        if name not in workload.partitions:
+            raise OptionError(
+                f"multifactor.queue_factors names partition {name!r}, but the workload has only: "
+                f"{', '.join(workload.partitions) or 'none'}."
+            )
+        factors[workload.partitions.index(name)] = factor
+    recorded = workload.node_ids
+    return Jobs(
+        submit=_frozen(workload.submit, np.int64),
+        runtime=_frozen(workload.runtime, np.int64),
+        request=_frozen(workload.requested_time, np.int64),
+        predicted=_frozen(predicted, np.int64),
+        nodes=_frozen(workload.nodes, np.int32),
+        recorded_start=_frozen(workload.start, np.int64),
+        priority=_frozen(np.nan_to_num(workload.priority, nan=0.0), np.float64),
+        user=_frozen(np.where(workload.user < 0, user_count(workload) - 1, workload.user), np.int32),
+        queue_factor=_frozen(factors[workload.partition], np.float64),
+        initial=_frozen(workload.initial, np.uint8),
+        node_values=_frozen(recorded.values if recorded is not None else np.zeros(0), np.int32),
+        node_offsets=_frozen(recorded.offsets if recorded is not None else np.zeros(1), np.int64),
+    )
+
+
+def outage_table(outages: Sequence[Outage], clock: int) -> Outages:
+    """Lay the outages out for the kernels, without those that are over before the clock begins."""
+    kept = [outage for outage in outages if outage.end > clock]
+    start = np.array([outage.start for outage in kept], np.int64)
+    end = np.array([outage.end for outage in kept], np.int64)
+    sizes = [len(outage.nodes) for outage in kept]
+    return Outages(
+        start=_frozen(start, np.int64),
+        end=_frozen(end, np.int64),
+        mode=_frozen(np.array([MODES.index(outage.mode) for outage in kept]), np.uint8),
+        planned=_frozen(np.array([outage.planned for outage in kept]), np.uint8),
+        offsets=_frozen(np.concatenate([[0], np.cumsum(sizes)]), np.int64),
+        values=_frozen(np.array([node for outage in kept for node in outage.nodes]), np.int32),
+        by_start=_frozen(np.argsort(start, kind="stable"), np.int32),
+        by_end=_frozen(np.argsort(end, kind="stable"), np.int32),
+    )
+
+
+def first_clock(workload: Workload) -> int:
+    """Time at which a simulation begins: the window's start, or the first submit of a workload that is no window."""
+    if len(workload) == 0:
+        return 0
+    windowed = bool(workload.initial.any()) or int(workload.submit[0]) < 0
+    return 0 if windowed else int(workload.submit[0])
+
+
+def setup_table(configs: Sequence[RunConfig], nodes: int, jobs: int, clock: int, *, outages: bool) -> Records:
+    """Turn validated configurations into one SETUP record each.
+
+    Raises
+    ------
+    PolicyError, OptionError
+        If choices do not go together.
+    """
+    setups = np.zeros(len(configs), SETUP)
+    setups["count"], setups["nodes"], setups["clock"] = jobs, nodes, clock
+    for setup, config in zip(setups, configs, strict=True):
+        policy = find_policy(config.policy)
+        if outages and config.window:
+            raise OptionError(
+                "window does not go with outages: plan around outages with backfill=conservative instead."
+            )
+        real = CUT if config.kill_at_request and policy.code != REPLAY else RUNTIME
+        score, wait, plan = {
+            "requested": (REQUEST, REQUEST, REQUEST),
+            "perfect": (real, real, real),
+            "hybrid": (REQUEST, real, REQUEST),
+            "predicted": (PREDICTED, PREDICTED, PREDICTED),
+        }[config.estimates]
+        placement = "lowest" if outages and config.placement == "count" else config.placement
+        factor = config.multifactor
+        setup["policy"] = policy.code
+        setup["backfill"] = BACKFILLS.index(config.backfill)
+        setup["cqsim"] = config.semantics == "cqsim"
+        setup["score_length"], setup["wait_length"], setup["plan_length"] = score, wait, plan
+        setup["run_length"] = real
+        setup["depth"], setup["window"] = config.depth, config.window
+        setup["placement"] = PLACEMENTS.index(placement)
+        setup["seed"] = np.uint64(config.seed % 2**64)
+        for name in ("age", "size", "fairshare", "queue", "max_age", "half_life"):
+            setup[name] = getattr(factor, name)
+    return setups
+
+
+def check_recorded(workload: Workload, config: RunConfig) -> None:
+    """Refuse to replay what has not been recorded."""
+    if config.policy == "replay" and len(workload):
+        missing = workload.start == UNKNOWN
+        if missing.any():
+            raise PolicyError(
+                f"policy=replay needs a recorded start for every job, but {int(missing.sum())} of {len(workload)} jobs of "
+                f"{workload.name or 'the workload'} have none (the first is job {workload.id[missing][0]}); choose "
+                "another policy or drop those jobs."
+            )
+    if config.placement == "recorded" and workload.node_ids is None:
+        raise OptionError("placement=recorded needs recorded node ids, but the workload has none; choose lowest.")
+
+
+_ROOM = 1024  # entries that a log begins with; it grows as needed
+
+
+def allocate(setups: Records, outages: Outages, users: int) -> State:
+    """Allocate the state of all environments of a setup; `reset` fills it."""
+    rows = len(setups)
+    jobs = max(1, int(setups["count"].max(initial=0)))
+    nodes = int(setups["nodes"].max(initial=1))
+    named = bool((setups["placement"] != 0).any())
+    running = min(jobs, nodes) + 1
+    known = len(outages.start)
+    words = (nodes + 63) // 64 if named else 1
+    fair = bool((setups["policy"] == MULTIFACTOR).any())
+    return State(
+        sim=np.zeros(rows, SIM),
+        job=np.zeros((rows, jobs), JOB),
+        queue=np.zeros((rows, jobs), np.int32),
+        heap=np.zeros((rows, running), ENDING),
+        plan=np.zeros((rows, running), ENDING),
+        started=np.zeros((rows, jobs), np.int32),
+        picks=np.zeros((rows, jobs), np.int32),
+        steps=np.zeros((rows, running + jobs + 2 * known + 4), STEP),
+        step_bits=np.zeros((rows, _ROOM // 16 if known else 3, words), np.uint64),
+        free_bits=np.zeros((rows, words), np.uint64),
+        node=np.zeros((rows, nodes if named else 1), NODE),
+        runs=np.zeros((rows, _ROOM + nodes if named else 1), RUN),
+        active=np.zeros((rows, known), np.uint8),
+        lost=np.zeros((rows, running if known else 1), LOST),
+        usage=np.zeros((rows, users + 1 if fair else 1), USAGE),
+    )
+
+
+def grow(state: State) -> State:
+    """Give the logs and the profile by node twice the room, where they may run out of it."""
+
+    def doubled(array: Records, least: int) -> Records:
+        wide = np.zeros((array.shape[0], max(2 * array.shape[1], least), *array.shape[2:]), array.dtype)
+        wide[:, : array.shape[1]] = array
+        return wide
+
+    sim = state.sim
+    runs = int((sim["runs"] + sim["free"]).max())
+    lost = int((sim["lost"] + sim["running"]).max())
+    if runs > state.runs.shape[1]:
+        state = state._replace(runs=doubled(state.runs, runs))
+    if lost > state.lost.shape[1]:
+        state = state._replace(lost=doubled(state.lost, lost))
+    waiting = int((sim["end"] - sim["first"]).max())
+    rows = int(sim["running"].max()) + waiting + 2 * state.active.shape[1] + 8
+    if rows > state.step_bits.shape[1]:
+        state = state._replace(step_bits=doubled(state.step_bits, rows))
+    return state

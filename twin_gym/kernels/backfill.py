@@ -1,0 +1,234 @@
+"""What may start behind a blocked head: first-fit, EASY, conservative; and the look-ahead window.
+
+All work on counts of nodes. `steps` (STEP records) is the availability profile: from `steps[i].time` on, `steps[i].free`
+nodes are believed free. Chosen jobs are written to `picks`; the caller starts them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twin_gym.kernels.jit import kernel
+from twin_gym.kernels.state import NEVER
+
+
+@kernel(forceinline=True)
+def believed_end(planned, now, cqsim):
+    """When a running job is believed to end: an overdue one at once (cqsim) or in the next second (cycle)."""
+    return max(planned, now if cqsim else now + 1)
+
+
+@kernel()
+def shadow_of(need, free, now, cqsim, plan, running, job):
+    """Find when a blocked job may start and how many nodes it leaves over then.
+
+    Parameters
+    ----------
+    need, free : int
+        Nodes that the job needs; nodes free now.
+    now : int
+        s.
+    cqsim : bool
+        See `believed_end`.
+    plan : (R,) ENDING
+        The `running` running jobs by planned end.
+    job : (J,) JOB
+
+    Returns
+    -------
+    shadow : int
+        Earliest believed end of a running job at which `need` nodes are free, s (`now` if they are free already;
+        NEVER if not even all running jobs hold enough).
+    extra : int
+        Nodes free at that time, all ends at that time counted, less `need`.
+    """
+    if free >= need:
+        return now, free - need
+    i = 0
+    while i < running:
+        end = believed_end(plan[i].time, now, cqsim)
+        while i < running and believed_end(plan[i].time, now, cqsim) == end:
+            free += job[plan[i].job].nodes
+            i += 1
+        if free >= need:
+            return end, free - need
+    return NEVER, np.int64(0)
+
+
+@kernel()
+def profile(steps, free, now, cqsim, plan, running, job):
+    """Build the availability profile from the running jobs and return its number of steps.
+
+    The first running job always opens a step of its own, even one at the present time.
+    """
+    steps[0].time = now
+    steps[0].free = free
+    count = 1
+    for i in range(running):
+        end = believed_end(plan[i].time, now, cqsim)
+        if count == 1 or steps[count - 1].time != end:
+            steps[count].time = end
+            steps[count].free = steps[count - 1].free
+            count += 1
+        steps[count - 1].free += job[plan[i].job].nodes
+    return count
+
+
+@kernel()
+def find(steps, count, need, length, begin):
+    """Return the earliest step from `begin` on at which `need` nodes stay free for `length` seconds (`count`: none)."""
+    i = begin
+    while i < count:
+        if steps[i].free < need:
+            i += 1
+            continue
+        end = steps[i].time + length
+        k = i + 1
+        while k < count and steps[k].time < end and steps[k].free >= need:
+            k += 1
+        if k == count or steps[k].time >= end:
+            return i
+        i = k + 1
+    return count
+
+
+@kernel()
+def reserve(steps, count, need, length, i):
+    """Take `need` nodes out of the profile for `length` seconds from step i on; return the new number of steps."""
+    end = steps[i].time + length
+    k = i
+    while k < count and steps[k].time < end:
+        steps[k].free -= need
+        k += 1
+    if k < count and steps[k].time == end:
+        return count
+    for m in range(count, k, -1):
+        steps[m] = steps[m - 1]
+    steps[k].time = end
+    steps[k].free = steps[k - 1].free + need
+    return count + 1
+
+
+@kernel()
+def fits(steps, count, need, end):
+    """Tell whether `need` nodes are free from now (the first step) until `end`."""
+    k = 0
+    while k < count and steps[k].time < end:
+        if steps[k].free < need:
+            return False
+        k += 1
+    return True
+
+
+@kernel()
+def pick_firstfit(queue, first, end, job, free, picks):
+    """Pick every job that fits, in order."""
+    count = 0
+    for i in range(first, end):
+        if free == 0:
+            break
+        need = job[queue[i]].nodes
+        if need <= free:
+            free -= need
+            picks[count] = queue[i]
+            count += 1
+    return count
+
+
+@kernel()
+def pick_easy(queue, first, end, job, now, free, shadow, extra, picks):
+    """Pick what ends before the head's shadow time or uses only nodes that the head leaves over.
+
+    Returns
+    -------
+    count, extra : int
+        Jobs picked; extra nodes left.
+    """
+    count = 0
+    for i in range(first, end):
+        if free == 0:
+            break
+        need = job[queue[i]].nodes
+        if need > free:
+            continue
+        if now + job[queue[i]].wait > shadow:
+            if need > extra:
+                continue
+            extra -= need
+        free -= need
+        picks[count] = queue[i]
+        count += 1
+    return count, extra
+
+
+@kernel()
+def pick_reserving(queue, first, end, job, steps, count, depth, picks):
+    """Pick behind reservations: the first `depth` jobs that can't start get one (conservative: all).
+
+    `queue[first]` is the blocked head; the profile of `count` steps is used up. Returns the number of jobs picked.
+    """
+    # nothing behind the last job that fits now can change what starts in this pass
+    free = steps[0].free
+    last = first
+    for i in range(first + 1, end):
+        if job[queue[i]].nodes <= free:
+            last = i
+    picked = 0
+    reserved = 0
+    for i in range(first, last + 1):
+        need, length = np.int64(job[queue[i]].nodes), job[queue[i]].wait
+        starts = i > first and need <= free and fits(steps, count, need, steps[0].time + length)
+        if starts:
+            count = reserve(steps, count, need, length, 0)
+            picks[picked] = queue[i]
+            picked += 1
+            free -= need
+            if free == 0:
+                break
+        elif reserved < depth:
+            place = find(steps, count, need, length, 0)
+            if place < count:
+                count = reserve(steps, count, need, length, place)
+                reserved += 1
+    return picked
+
+
+@kernel()
+def best_window(queue, first, width, job, steps, free, now, cqsim, plan, running, order, best):
+    """Find the order of the first `width` waiting jobs that ends earliest, and write it to best[:width].
+
+    Orders are tried from the present one on, the last place varying slowest, the largest index first; each job is placed
+    no earlier than the one before it, and the first order with the strictly earliest latest end wins.
+    `order` is working space.
+    """
+    for i in range(width):
+        order[i] = width - 1 - i  # read backwards: descending lexicographic order of the reversed tuple
+    earliest = NEVER
+    while True:
+        count = profile(steps, free, now, cqsim, plan, running, job)
+        place = 0
+        latest = now
+        for i in range(width - 1, -1, -1):
+            who = queue[first + order[i]]
+            need, length = np.int64(job[who].nodes), job[who].wait
+            place = find(steps, count, need, length, place)
+            latest = max(latest, steps[place].time + length)
+            count = reserve(steps, count, need, length, place)
+        if latest < earliest:
+            earliest = latest
+            for i in range(width):
+                best[i] = queue[first + order[width - 1 - i]]
+        i = width - 2  # the permutation before this one
+        while i >= 0 and order[i] <= order[i + 1]:
+            i -= 1
+        if i < 0:
+            return
+        k = width - 1
+        while order[k] >= order[i]:
+            k -= 1
+        order[i], order[k] = order[k], order[i]
+        low, high = i + 1, width - 1
+        while low < high:
+            order[low], order[high] = order[high], order[low]
+            low += 1
+            high -= 1

@@ -1,0 +1,243 @@
+"""The scheduling pass: order the queue, start what may start from its head, backfill behind a blocked head.
+
+A pass works on counts of nodes and writes the jobs that it has started to `started`; who gets which nodes is settled
+after it. Only while an outage is visible does it plan by node (`schedule_by_node`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twin_gym.kernels.backfill import best_window, pick_easy, pick_firstfit, pick_reserving, profile, shadow_of
+from twin_gym.kernels.jit import kernel
+from twin_gym.kernels.nodes import (
+    AMONG,
+    CHOSEN,
+    STEPS,
+    available,
+    choose,
+    find_by_node,
+    occupy,
+    profile_by_node,
+    reserve_by_node,
+)
+from twin_gym.kernels.order import moves
+from twin_gym.kernels.queue import heap_push, plan_insert
+from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
+
+
+@kernel()
+def start_job(who, start, end, sim, job, heap, plan, started):
+    """Let a job run from `start` to `end` (s): nodes counted, entered among the running jobs and in `started`."""
+    turn = sim.sequence
+    running = sim.running
+    job[who].start = start
+    job[who].end = end
+    job[who].phase = RUNNING
+    job[who].turn = turn
+    heap_push(heap, running, end, who, turn)
+    plan_insert(plan, running, start + job[who].plan, who, turn)
+    started[sim.started] = who
+    sim.started += 1
+    sim.sequence = turn + 1
+    sim.running = running + 1
+    sim.free -= job[who].nodes
+
+
+@kernel()
+def start_now(who, sim, job, heap, plan, started):
+    """Start a waiting job at the present time."""
+    start_job(who, sim.clock, sim.clock + job[who].run, sim, job, heap, plan, started)
+
+
+@kernel()
+def remove_started(sim, queue, job):
+    """Close the gaps that started jobs have left in the queue."""
+    first, end = sim.first, sim.end
+    while first < end and job[queue[first]].phase != QUEUED:
+        first += 1
+    kept = first
+    while kept < end and job[queue[kept]].phase == QUEUED:
+        kept += 1
+    for i in range(kept + 1, end):
+        if job[queue[i]].phase == QUEUED:
+            queue[kept] = queue[i]
+            kept += 1
+    sim.first = first
+    sim.end = kept
+
+
+@kernel()
+def nothing_fits(sim, queue, job):
+    """Tell whether every waiting job needs more nodes than are free."""
+    for i in range(sim.first, sim.end):
+        if job[queue[i]].nodes <= sim.free:
+            return False
+    return True
+
+
+@kernel()
+def replay(jobs, setup, sim, queue, job, heap, plan, started):
+    """Start every job whose recorded start has come and that fits, in the order of recorded starts; nothing blocks."""
+    for i in range(sim.first, sim.end):
+        who = queue[i]
+        due = jobs.recorded_start[setup.first + who]
+        if due > sim.clock:
+            break
+        if job[who].nodes <= sim.free:
+            sim.delayed += sim.clock > due
+            start_now(who, sim, job, heap, plan, started)
+    remove_started(sim, queue, job)
+
+
+@kernel()
+def newcomer(setup, sim, queue, job, heap, plan, started, backfill):
+    """Do the pass if only one job has arrived since the last one and the head is still blocked.
+
+    Nothing else can start then: the head could not, and what stood behind it has only become less likely to end before
+    the head's shadow time. Returns False if the pass must be done in full.
+    """
+    who = np.int64(sim.arrived - 1)
+    if job[who].phase != QUEUED:
+        return False  # a refused job came after it
+    need = np.int64(job[who].nodes)
+    if backfill == NONE:
+        return True
+    if backfill == FIRSTFIT:
+        if need > sim.free:
+            return True
+    elif backfill == EASY and setup.depth == 1 and sim.shadow > sim.clock:
+        if need > sim.free:
+            return True
+        if sim.clock + job[who].wait > sim.shadow:
+            if need > sim.extra:
+                return True
+            sim.extra -= need
+        if setup.wait_length != setup.plan_length:
+            sim.shadow = UNKNOWN  # it is planned to run longer than it was believed to
+    else:
+        return False
+    start_now(who, sim, job, heap, plan, started)
+    remove_started(sim, queue, job)
+    return True
+
+
+@kernel()
+def schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, backfill):
+    """Pass over a sorted queue by counts of nodes."""
+    first, end, now, cqsim = sim.first, sim.end, sim.clock, setup.cqsim == 1
+    i = first
+    blocked = False
+    if setup.window > 1 and end - first > 1:
+        width = min(setup.window, end - first)
+        best_window(queue, first, width, job, steps, sim.free, now, cqsim, plan, sim.running, started, picks)
+        for k in range(width):
+            if job[picks[k]].nodes > sim.free:
+                blocked = True
+                break
+            start_now(picks[k], sim, job, heap, plan, started)
+            i += 1
+    if not blocked:
+        while i < end and job[queue[i]].nodes <= sim.free:
+            start_now(queue[i], sim, job, heap, plan, started)
+            i += 1
+    if i > first:
+        remove_started(sim, queue, job)
+        first, end = sim.first, sim.end
+    if first == end:
+        return
+    head = queue[first]
+    sim.head = head
+    sim.shadow = UNKNOWN
+    count = np.int64(0)
+    if backfill == EASY and setup.depth == 1:
+        shadow, extra = shadow_of(np.int64(job[head].nodes), sim.free, now, cqsim, plan, sim.running, job)
+        count, extra = pick_easy(queue, first + 1, end, job, now, sim.free, shadow, extra, picks)
+        sim.extra = extra
+        if count == 0 or setup.wait_length == setup.plan_length:
+            sim.shadow = shadow  # holds until nodes come back, unless a job is planned to run longer than believed
+    elif backfill == FIRSTFIT:
+        count = pick_firstfit(queue, first + 1, end, job, sim.free, picks)
+    elif backfill != NONE and sim.free > 0 and end - first > 1:
+        number = profile(steps, sim.free, now, cqsim, plan, sim.running, job)
+        depth = setup.depth if backfill == EASY else NEVER
+        count = pick_reserving(queue, first, end, job, steps, number, depth, picks)
+    if count > 0:
+        for k in range(count):
+            start_now(picks[k], sim, job, heap, plan, started)
+        remove_started(sim, queue, job)
+
+
+@kernel()
+def start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows):
+    """Start a job on nodes chosen among row AMONG."""
+    choose(rows[AMONG], np.int64(job[who].nodes), placement, rows[CHOSEN])
+    occupy(rows[CHOSEN], who, sim, job, node, free_bits, runs)
+    start_now(who, sim, job, heap, plan, started)
+
+
+@kernel()
+def schedule_by_node(
+    outages, active, setup, sim, queue, job, heap, plan, started, node, free_bits, runs, steps, rows, backfill
+):
+    """Pass over a sorted queue while an outage is visible.
+
+    What starts must find nodes that stay up as long as it is believed to run; reservations are kept on named nodes.
+    """
+    nodes, now, placement = setup.nodes, sim.clock, setup.placement
+    count = profile_by_node(outages, active, nodes, now, plan, sim.running, job, node, free_bits, steps, rows)
+    end = sim.end
+    head = np.int64(-1)
+    for i in range(sim.first, end):
+        who = queue[i]
+        need = np.int64(job[who].nodes)
+        if need <= sim.free and available(rows, steps, count, 0, job[who].wait) >= need:
+            start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows)
+            for word in range(rows.shape[1]):
+                rows[STEPS, word] &= ~rows[CHOSEN, word]
+        elif head < 0:
+            head = i
+            if backfill != FIRSTFIT:
+                break
+    if head >= 0 and head + 1 < end and (backfill == EASY or backfill == CONSERVATIVE):
+        count = profile_by_node(outages, active, nodes, now, plan, sim.running, job, node, free_bits, steps, rows)
+        depth = setup.depth if backfill == EASY else NEVER
+        reserved = 0
+        for i in range(head, end):
+            who = queue[i]
+            need, length = np.int64(job[who].nodes), job[who].wait
+            if i > head and available(rows, steps, count, 0, length) >= need:
+                start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows)
+                count = reserve_by_node(rows, steps, count, 0, length)
+            elif reserved < depth:
+                step = find_by_node(rows, steps, count, need, length)
+                if step < count:
+                    choose(rows[AMONG], need, placement, rows[CHOSEN])
+                    count = reserve_by_node(rows, steps, count, step, length)
+                    reserved += 1
+    remove_started(sim, queue, job)
+
+
+@kernel()
+def idle_pass(setup, sim, queue, job, heap, plan, started, policy, backfill):
+    """Do the passes that need no look at the whole queue; return False for all others.
+
+    Such are: no job waits; only one job has come behind a head that is still blocked; under an order that moves with
+    time, no waiting job fits (its order need not be known then, unless ties remember the order of the last pass).
+    """
+    known = sim.head
+    fresh, grown = sim.fresh, sim.grown
+    sim.passes += 1
+    sim.fresh = 0
+    sim.grown = 0
+    if sim.first == sim.end:
+        sim.head = -1
+        return True
+    if moves(policy):
+        sim.head = -1
+        return setup.cqsim == 0 and nothing_fits(sim, queue, job)
+    if grown == 0 and fresh == 1 and known >= 0 and queue[sim.first] == known and sim.order == policy:
+        if setup.window == 0 and newcomer(setup, sim, queue, job, heap, plan, started, backfill):
+            return True
+    sim.head = -1
+    return False

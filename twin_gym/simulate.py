@@ -1,0 +1,165 @@
+"""Run a twin to its end, or many of them side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from twin_gym.arrays import job_table
+from twin_gym.config import RunConfig
+from twin_gym.errors import OptionError, suggest
+from twin_gym.outages import Outage
+from twin_gym.twin import Twin
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from twin_gym.result import Result
+    from twin_gym.system import System
+    from twin_gym.workload import Workload
+
+_STRIDE = 100_000  # instants between two looks at Ctrl-C and the progress bar: some 20 ms
+
+
+def run(twin: Twin, until: int | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+    """Advance a twin to its end in strides, so that it can be watched and interrupted."""
+    total = len(twin.workload)
+    while twin.advance(until, _STRIDE) == "events":
+        if progress is not None:
+            progress(twin.arrived, total)
+    if progress is not None:
+        progress(total, total)
+
+
+def simulate(
+    system: System,
+    workload: Workload,
+    policy: str = "fcfs",
+    backfill: str = "none",
+    *,
+    outages: Sequence[Outage] = (),
+    predicted: np.ndarray | None = None,
+    until: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Schedule a workload on a system and return what happened.
+
+    Parameters
+    ----------
+    system : System
+        What the jobs run on.
+    workload : Workload
+        The jobs.
+    policy : str
+        Ordering policy, one of `twin_gym.policies()`; ``replay`` repeats the recorded schedule.
+    backfill : str
+        ``none``, ``firstfit``, ``easy`` or ``conservative``.
+    outages : sequence of Outage
+        Nodes that are down for a time.
+    predicted : (J,) array, optional
+        Predicted runtimes for ``estimates="predicted"``, s.
+    until : int, optional
+        Stop at this time, s since the workload's epoch; without it, when all jobs have ended.
+    progress : callable, optional
+        Called now and then with the number of jobs submitted so far and of all jobs.
+    **options
+        The other fields of `RunConfig`: estimates, semantics, kill_at_request, depth, window, placement, seed, tau,
+        multifactor.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    TwinGymError
+        If a choice is unknown, or does not go with the others or with the workload.
+    """
+    twin = Twin(system, workload, outages=outages, predicted=predicted, policy=policy, backfill=backfill, **options)
+    run(twin, until, progress)
+    return twin.result()
+
+
+def compare(
+    system: System,
+    workload: Workload,
+    policies: Sequence[str] = ("fcfs", "sjf", "saf", "wfp3", "f1"),
+    backfills: Sequence[str] = ("none", "easy"),
+    *,
+    workers: int | None = None,
+    keep: bool = False,
+    outages: Sequence[Outage] = (),
+    predicted: np.ndarray | None = None,
+    until: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Run every combination of policy and backfill on the same workload, in parallel, without copying it.
+
+    Parameters
+    ----------
+    system, workload, outages, predicted, until
+        As in `simulate`.
+    policies, backfills : sequence of str
+        What to combine.
+    workers : int, optional
+        Threads; as many as there are processors if not given. The table does not depend on it.
+    keep : bool
+        Keep the results, in the order of the rows, in ``table.attrs["results"]``.
+    progress : callable, optional
+        Called with the number of runs done and of all runs.
+    **options
+        The other fields of `RunConfig`, the same for all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each combination: policy, backfill and the numbers of `Result.summary`.
+    """
+    import pandas as pd
+
+    if isinstance(policies, str):
+        policies = [policies]
+    if isinstance(backfills, str):
+        backfills = [backfills]
+    if not policies or not backfills:
+        raise OptionError("compare needs at least one policy and one backfill mode.")
+    for name in options:
+        if name not in RunConfig.__dataclass_fields__:
+            raise OptionError(f"option {name!r} is unknown.{suggest(name, RunConfig.__dataclass_fields__)}")
+    if options.get("estimates") == "predicted" and predicted is None:
+        raise OptionError(
+            "estimates=predicted needs predicted runtimes: pass predicted=, one number of s for each job."
+        )
+    base = RunConfig(**options)
+    configs = [replace(base, policy=policy, backfill=backfill) for policy in policies for backfill in backfills]
+    jobs = job_table(workload, base.multifactor, predicted)
+    # built before anything runs, so that a mistake in the last choice is not found after the first hour
+    checked = [Twin(system, workload, config, outages=outages, jobs=jobs) for config in configs[:1]]
+    del checked
+    done = 0
+
+    def one(config: RunConfig) -> tuple[dict[str, Any], Result | None]:
+        twin = Twin(system, workload, config, outages=outages, jobs=jobs)
+        run(twin, until)
+        result = twin.result()
+        return result.summary, result if keep else None
+
+    rows, results = [], []
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        for config, (summary, result) in zip(configs, pool.map(one, configs), strict=True):
+            rows.append({"policy": config.policy, "backfill": config.backfill, **summary})
+            results.append(result)
+            done += 1
+            if progress is not None:
+                progress(done, len(configs))
+    table = pd.DataFrame(rows)
+    if keep:
+        table.attrs["results"] = results
+    return table

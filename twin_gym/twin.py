@@ -1,0 +1,434 @@
+"""The twin: one simulation that can be advanced, stopped, asked, told what to do, copied, saved and resumed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from twin_gym.arrays import (
+    allocate,
+    check_recorded,
+    first_clock,
+    grow,
+    job_table,
+    outage_table,
+    setup_table,
+    user_count,
+)
+from twin_gym.config import BACKFILLS, RunConfig
+from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
+from twin_gym.kernels import events as loop
+from twin_gym.kernels import jit
+from twin_gym.kernels.order import MULTIFACTOR, REPLAY, order_queue
+from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNTIL, Jobs, Records, State
+from twin_gym.outages import Outage, check_outages
+from twin_gym.policies import find_policy
+from twin_gym.ragged import Ragged
+
+if TYPE_CHECKING:
+    from twin_gym.result import Result
+    from twin_gym.system import System
+    from twin_gym.workload import Workload
+
+_log = logging.getLogger("twin_gym")
+_REASONS = {DONE: "done", UNTIL: "until", DECISION: "decision", EVENTS: "events"}
+_SCRATCH = ("started", "picks", "steps", "step_bits")  # working space: never copied, never saved
+_announced = False
+
+
+def announce_compilation() -> None:
+    """Say once that the first run on a machine compiles the kernels."""
+    global _announced
+    if not _announced and not jit.is_compiled():
+        _log.warning("Compiling the kernels for this machine, once; it takes less than a minute.")
+    _announced = True
+
+
+@dataclass(frozen=True)
+class View:
+    """What is visible at the present time; the arrays are copies.
+
+    Attributes
+    ----------
+    clock : int
+        s since the workload's epoch.
+    free : int
+        Nodes that are free and up.
+    queue : (q,) int64
+        Rows of the waiting jobs, in the order of the last pass; new arrivals of a policy that moves with time stand last.
+    running : (r,) int64
+        Rows of the running jobs, by planned end.
+    planned_end : (r,) int64
+        When the scheduler believes that they end, s.
+    decision : bool
+        Whether a scheduling pass is due.
+    """
+
+    clock: int
+    free: int
+    queue: np.ndarray
+    running: np.ndarray
+    planned_end: np.ndarray
+    decision: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a twin at one time, independent of it."""
+
+    state: State
+
+    @staticmethod
+    def of(state: State) -> Snapshot:
+        """Copy a state (its working space is not copied, only allocated anew)."""
+        return Snapshot(
+            State(
+                **{
+                    name: np.zeros_like(array) if name in _SCRATCH else array.copy()
+                    for name, array in zip(State._fields, state, strict=True)
+                }
+            )
+        )
+
+
+class Twin:
+    """A batch scheduler on a system with a workload, stopped at any time and continued at will.
+
+    Parameters
+    ----------
+    system : System
+        What the jobs run on.
+    workload : Workload
+        The jobs; shared, never changed.
+    config : RunConfig, optional
+        All choices at once; or give them one by one:
+    outages : sequence of Outage
+        Nodes that are down for a time.
+    predicted : (J,) array, optional
+        Predicted runtimes for ``estimates="predicted"``, s.
+    **options
+        Fields of `RunConfig`: policy, backfill, estimates, semantics, ...
+
+    Raises
+    ------
+    TwinGymError
+        If a choice is unknown or does not go with the others or with the workload.
+
+    Examples
+    --------
+    >>> twin = Twin(system, workload, policy="sjf", backfill="easy")
+    >>> while twin.advance(decisions=True) == "decision":
+    ...     twin.decide(policy="fcfs" if len(twin.state.queue) < 10 else "sjf")
+    >>> twin.result().summary
+    """
+
+    def __init__(
+        self,
+        system: System,
+        workload: Workload,
+        config: RunConfig | None = None,
+        *,
+        outages: Sequence[Outage] = (),
+        predicted: np.ndarray | None = None,
+        jobs: Jobs | None = None,
+        **options: Any,
+    ) -> None:
+        if config is not None and options:
+            raise OptionError(f"give config or {sorted(options)[0]}, not both.")
+        if config is None:
+            known = RunConfig.__dataclass_fields__
+            for name in options:
+                if name not in known:
+                    raise OptionError(f"option {name!r} is unknown.{suggest(name, known)}")
+            config = RunConfig(**options)
+        find_policy(config.policy)
+        check_recorded(workload, config)
+        if config.estimates == "predicted" and predicted is None and jobs is None:
+            raise OptionError(
+                "estimates=predicted needs predicted runtimes: pass predicted=, one number of s for each job."
+            )
+        self.system = system
+        self.workload = workload
+        self.config = config
+        self.outages = check_outages(outages, system.nodes)
+        clock = first_clock(workload)
+        self._jobs = jobs if jobs is not None else job_table(workload, config.multifactor, predicted)
+        self._outages = outage_table(self.outages, clock)
+        self._setup = setup_table([config], system.nodes, len(workload), clock, outages=bool(self.outages))
+        self._state = allocate(self._setup, self._outages, user_count(workload))
+        announce_compilation()
+        self.reset()
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def reset(self) -> None:
+        """Go back to the beginning: initial jobs on their nodes, everything else still to come."""
+        loop.reset(self._jobs, self._outages, self._setup, self._state, 0)
+
+    def advance(self, until: int | None = None, events: int | None = None, *, decisions: bool = False) -> str:
+        """Let time pass.
+
+        Parameters
+        ----------
+        until : int, optional
+            Go no further than this time, s since the workload's epoch; what happens at that very time still happens.
+            Without it, to the end.
+        events : int, optional
+            Come back after this many instants at which something happens.
+        decisions : bool
+            Come back before each scheduling pass with a job in the queue; call `decide`, then `advance` again.
+
+        Returns
+        -------
+        str
+            ``"done"``: nothing is left to happen; ``"until"``, ``"events"`` or ``"decision"``: as asked for.
+
+        Raises
+        ------
+        OptionError
+            If `until` lies before the clock.
+        """
+        limit = NEVER if until is None else int(until)
+        if limit < self.clock:
+            raise OptionError(
+                f"until={limit} lies before the clock, which stands at {self.clock} s; time can't go back."
+            )
+        count = -1 if events is None else int(events)
+        if events is not None and count < 1:
+            raise OptionError(f"events={events} must be at least 1.")
+        while True:
+            before = self._counter("passes")
+            code = loop.advance(self._jobs, self._outages, self._setup, self._state, 0, limit, count, decisions)
+            if code != GROW:
+                return _REASONS[code]
+            if count > 0:
+                count = max(1, count - (self._counter("passes") - before))
+            self._state = grow(self._state)
+
+    # ------------------------------------------------------------------------------------------------ looking
+
+    @property
+    def clock(self) -> int:
+        """Present time, s since the workload's epoch."""
+        return self._counter("clock")
+
+    def _counter(self, name: str) -> int:
+        return int(self._state.sim[name][0])
+
+    @property
+    def arrived(self) -> int:
+        """Number of jobs submitted so far."""
+        return self._counter("arrived")
+
+    @property
+    def state(self) -> View:
+        """What is visible now."""
+        st = self._state
+        plan = st.plan[0, : self._counter("running")]
+        return View(
+            clock=self.clock,
+            free=self._counter("free"),
+            queue=self._queue(st),
+            running=plan["job"].astype(np.int64),
+            planned_end=plan["time"].copy(),
+            decision=bool(self._counter("due")),
+        )
+
+    @staticmethod
+    def _queue(st: State) -> np.ndarray:
+        return st.queue[0, st.sim["first"][0] : st.sim["end"][0]].astype(np.int64)
+
+    # ------------------------------------------------------------------------------------------------ deciding
+
+    def decide(
+        self,
+        *,
+        start: Sequence[int] | None = None,
+        policy: str | None = None,
+        backfill: str | None = None,
+    ) -> None:
+        """Do the pass that is due, as told.
+
+        Parameters
+        ----------
+        start : sequence of int, optional
+            Rows of waiting jobs to start now, in this order. An empty sequence starts nothing.
+        policy, backfill : str, optional
+            Let the twin do the pass by this policy and backfill mode instead of its own.
+
+        Raises
+        ------
+        OptionError
+            If no pass is due, or a job to start does not wait or does not fit; those before it have been started.
+        PolicyError
+            If the policy or the backfill mode is unknown.
+        """
+        st, setup = self._state, self._setup
+        if not self._counter("due"):
+            raise OptionError("no decision is due; call advance(decisions=True) until it returns 'decision'.")
+        if start is not None:
+            if policy is not None or backfill is not None:
+                raise OptionError("give either the jobs to start or a policy, not both.")
+            chosen = np.asarray(start, np.int64).reshape(-1)
+            if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.workload)):
+                raise OptionError(f"rows of jobs to start must lie between 0 and {len(self.workload) - 1}.")
+            started = loop.start_given(self._jobs, setup, st, 0, chosen)
+            if started < len(chosen):
+                row = int(chosen[started])
+                raise OptionError(
+                    f"job {self.workload.id[row]} (row {row}) can't start at {self.clock} s: it does not wait, or its "
+                    f"{self.workload.nodes[row]} nodes are more than the {self._counter('free')} free ones."
+                )
+        else:
+            chosen_policy = find_policy(policy or self.config.policy)
+            mode = backfill or self.config.backfill
+            if mode not in BACKFILLS:
+                raise PolicyError(f"backfill={mode!r} is unknown.{suggest(mode, BACKFILLS)}")
+            if chosen_policy.name != self.config.policy and chosen_policy.name == "multifactor":
+                raise PolicyError("fair share is only kept by a twin that was built with policy='multifactor'.")
+            if (chosen_policy.code == REPLAY) != (self.config.policy == "replay"):
+                raise PolicyError("replay can't be mixed with other policies: build the twin with policy='replay'.")
+            loop.decide(self._jobs, self._outages, setup, st, 0, chosen_policy.code, BACKFILLS.index(mode))
+        st.sim["due"][0] = 0
+
+    def order(self, policy: str | None = None) -> np.ndarray:
+        """Return the rows of the waiting jobs in a policy's order at the present time, without doing anything.
+
+        Parameters
+        ----------
+        policy : str, optional
+            The twin's own if not given.
+
+        Returns
+        -------
+        (q,) int64
+        """
+        state = Snapshot.of(self._state).state
+        code = find_policy(policy or self.config.policy).code
+        if code == MULTIFACTOR and self.config.policy != "multifactor":
+            raise PolicyError("fair share is only kept by a twin that was built with policy='multifactor'.")
+        order_queue(
+            code, self._jobs, self._setup[0], state.sim[0], state.usage[0], state.queue[0], state.job[0], state.picks[0]
+        )
+        return self._queue(state)
+
+    # ------------------------------------------------------------------------------------------------ copying
+
+    def snapshot(self) -> Snapshot:
+        """Keep the present state."""
+        return Snapshot.of(self._state)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a state that was kept."""
+        self._state = Snapshot.of(snapshot.state).state
+
+    def fork(self) -> Twin:
+        """Return an independent twin in the same state; workload and configuration are shared."""
+        twin = object.__new__(Twin)
+        twin.__dict__.update(self.__dict__)
+        twin._state = Snapshot.of(self._state).state
+        return twin
+
+    # ------------------------------------------------------------------------------------------------ files
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a file (``.npz``), from which another process can go on.
+
+        Raises
+        ------
+        ResultError
+            If the file can't be written.
+        """
+        path = Path(path)
+        meta = json.dumps({"config": self.config.to_dict(), "identity": self._identity()}, sort_keys=True)
+        kept = {name: array for name, array in self._state._asdict().items() if name not in _SCRATCH}
+        shapes = {f"shape_{name}": np.array(getattr(self._state, name).shape) for name in _SCRATCH}
+        partial = path.with_name(path.name + f".{os.getpid()}.partial")
+        try:
+            with partial.open("wb") as file:
+                np.savez_compressed(file, meta=np.frombuffer(meta.encode(), np.uint8), **kept, **shapes)
+            partial.replace(path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise ResultError(f"state can't be written to {path}: {error.strerror or error}.") from None
+
+    def load(self, path: str | Path) -> None:
+        """Go on from a state that `save` has written; the twin must be built as the saved one was.
+
+        Raises
+        ------
+        ResultError
+            If the file can't be read, or belongs to another system, workload, configuration or set of outages.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                meta = json.loads(bytes(data["meta"]).decode())
+                arrays = {name: data[name] for name in State._fields if name not in _SCRATCH}
+                shapes = {name: tuple(int(n) for n in data[f"shape_{name}"]) for name in _SCRATCH}
+        except (OSError, KeyError, ValueError, EOFError) as error:
+            raise ResultError(f"{path} is not a saved state of a twin ({type(error).__name__}).") from None
+        if meta["identity"] != self._identity() or meta["config"] != json.loads(json.dumps(self.config.to_dict())):
+            raise ResultError(
+                f"{path} was saved by a twin of another system, workload, configuration or set of outages."
+            )
+        current = self._state._asdict()
+        scratch = {name: np.zeros(shapes[name], current[name].dtype) for name in _SCRATCH}
+        self._state = State(**arrays, **scratch)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a saved state depends on besides the configuration."""
+        return {
+            "nodes": self.system.nodes,
+            "workload": self.workload.fingerprint(),
+            "outages": [[list(o.nodes), o.start, o.end, o.mode, o.planned] for o in self.outages],
+        }
+
+    # ------------------------------------------------------------------------------------------------ result
+
+    def result(self) -> Result:
+        """Return what has happened so far."""
+        import pandas as pd
+
+        from twin_gym.result import Result
+
+        st, jobs = self._state, len(self.workload)
+        lost = st.lost[0, : self._counter("lost")]
+        job = st.job[0, :jobs]
+        return Result.build(
+            workload=self.workload,
+            system=self.system,
+            config=self.config,
+            start=job["start"].copy(),
+            end=job["end"].copy(),
+            state=job["phase"].astype(np.int8),
+            attempts=pd.DataFrame({name: lost[name] for name in ("job", "start", "end")}) if len(lost) else None,
+            placement=_node_lists(st.runs[0, : self._counter("runs")], jobs) if self._setup["placement"][0] else None,
+            counters={name: self._counter(name) for name in ("passes", "displaced", "relocated", "delayed")},
+            clock=self.clock,
+        )
+
+
+def _node_lists(runs: Records, jobs: int) -> Ragged:
+    """Gather each job's nodes (of its last attempt) from the placement log."""
+    job, first, length = (runs[name].astype(np.int64) for name in ("job", "node", "count"))
+    # the runs of one attempt stand together, lowest first; a later attempt of a job replaces an earlier one
+    opens = np.ones(len(runs), bool)
+    opens[1:] = (job[1:] != job[:-1]) | (first[1:] < first[:-1])
+    attempt = np.cumsum(opens) - 1
+    last = np.full(jobs, -1, np.int64)
+    np.maximum.at(last, job, attempt)
+    keep = attempt == last[job]
+    job, first, length = job[keep], first[keep], length[keep]
+    order = np.argsort(job, kind="stable")
+    job, first, length = job[order], first[order], length[order]
+    sizes = np.bincount(job, weights=length, minlength=jobs).astype(np.int64)
+    begin = np.cumsum(length) - length
+    values = np.repeat(first - begin, length) + np.arange(int(length.sum()))
+    return Ragged(values=values.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
