@@ -8,10 +8,7 @@ A loader is a module of this package with a function ``load(path, **options) -> 
 from __future__ import annotations
 
 import pkgutil
-import re
 from importlib import import_module
-from importlib.abc import InspectLoader
-from importlib.util import find_spec
 from inspect import Parameter, signature
 from typing import Any
 
@@ -22,14 +19,8 @@ __all__ = ["load", "names"]
 
 
 def names() -> list[str]:
-    """Return the names of all loaders: the modules of this package that define ``load``; none is imported."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if _has_load(module.name))
-
-
-def _has_load(name: str) -> bool:
-    spec = find_spec(f"{__name__}.{name}")
-    source = spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None
-    return re.search(r"^def load\(", source or "", re.MULTILINE) is not None
+    """Return the names of all loaders; modules whose name begins with an underscore are none."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def load(name: str, path: Any = None, **options: Any) -> Workload:
@@ -56,9 +47,8 @@ def load(name: str, path: Any = None, **options: Any) -> Workload:
     module = import_module(f"{__name__}.{name}")
     parameters = signature(module.load).parameters
     known = [option for option, it in parameters.items() if it.kind is Parameter.KEYWORD_ONLY]
-    open_ended = any(it.kind is Parameter.VAR_KEYWORD for it in parameters.values())
     for option in options:
-        if option not in known and not open_ended:
+        if option not in known:
             raise OptionError(f"The loader '{name}' has no option '{option}'.{suggest(option, known)}")
     workload: Workload = module.load(path, **options)
     return workload

@@ -38,8 +38,8 @@ def read_numbers(source: Source, width: int, least: int, progress: Progress | No
     Parameters
     ----------
     source : path or file object
-        Text, plain or gzip-compressed. Fields are set apart by blanks and tabs; what follows a ``;`` is a comment; blank
-        lines are skipped. If the first line with anything in it begins with no number, it holds titles.
+        Text, plain or gzip-compressed. Fields are set apart by blanks and tabs; what follows a ``;`` is a comment;
+        blank lines are skipped. If the first line with anything in it begins with no number, it holds titles.
     width : int
         Columns of a table without titles. Shorter lines are filled with -1, further fields skipped.
     least : int

@@ -16,31 +16,19 @@ import numpy.typing as npt
 
 from twin_gym.columns import Labels
 from twin_gym.errors import WorkloadError
-from twin_gym.workload import UNITS, UNKNOWN, Workload
+from twin_gym.workload import UNKNOWN, Workload
 
 from ._numbers import MISSING, Table, read_numbers
-from ._swf_header import names_of, read_header
+from ._swf_format import CALENDAR, FIELDS, KEPT, leading, names_of, read_header, unit_of
+from ._swf_write import save
 from ._text import Progress, Source, label
+
+__all__ = ["load", "save"]
 
 Column: TypeAlias = npt.NDArray[Any]
 
-FIELDS = (
-    "id", "submit", "wait", "runtime", "used_procs", "cpu_time", "memory", "requested_procs", "requested_time",
-    "requested_memory", "status", "user", "group", "executable", "queue", "partition", "preceding_job", "think_time",
-)  # fmt: skip
-"""The 18 fields in their order; later ones, as in Alea's dialect, are skipped."""
-
 LEAST = 5
 """Fields that a line must have; the others are taken as -1."""
-
-CALENDAR = 500_000_000
-"""Submit times from here on (1985; no log lasts 16 years) are Unix times, not seconds since the log's begin."""
-
-KEPT = (
-    "used_procs", "cpu_time", "memory", "requested_memory", "executable", "queue", "partition", "preceding_job",
-    "think_time",
-)  # fmt: skip
-"""Fields kept in `Workload.extra`, where any job has them, because no column of a workload holds them."""
 
 TITLES: Mapping[str, str] = {
     "job": "id", "job_id": "id", "jobid": "id", "job_name": "id", "id": "id",
@@ -67,10 +55,10 @@ def load(
 ) -> Workload:
     """Read a log.
 
-    Besides SWF proper: tabs, repeated blanks, blank lines, comments anywhere, Windows line ends, no header, lines with 5 to
-    17 fields (the rest is unknown) or more than 18 (Alea's node lists are skipped), any order, Unix submit times. A table
-    whose first line holds titles (``Job_name Submit Runtime Nodes ...``, as in extracts of ALCF's logs) is read by its
-    titles; it must have submit, runtime and nodes, and columns without a meaning here are kept in `Workload.extra`.
+    Besides SWF proper: tabs, repeated blanks, blank lines, comments anywhere, Windows line ends, no header, lines with
+    5 to 17 fields (the rest is unknown) or more than 18 (Alea's node lists are skipped), any order, Unix submit times.
+    A table whose first line holds titles (``Job_name Submit Runtime Nodes ...``, as in extracts of ALCF's logs) is read
+    by them; it must have submit, runtime and nodes; columns without a meaning here are kept in `Workload.extra`.
 
     Parameters
     ----------
@@ -82,8 +70,8 @@ def load(
         Jobs without requested processors take those they used, jobs without a requested time their runtime; or all of
         them are left out.
     unit : {"node", "processor"}, optional
-        What sizes count. Default: ``"node"`` if the header has no MaxProcs or as many nodes as processors, or if the table
-        has titles, else ``"processor"``.
+        What sizes count. Default: ``"node"`` if the header has as many nodes as processors or only nodes, or if the
+        table has titles, else ``"processor"``.
     progress : callable, optional
         Called with the bytes read so far and the size of the file (0 if unknown).
     strict : bool
@@ -92,8 +80,8 @@ def load(
     Returns
     -------
     Workload
-        Recorded starts are submit + wait; `user` and `account` hold SWF's user and group, `partition` its queue or, where
-        the log has none, its partition, under the names that the header gives them.
+        Recorded starts are submit + wait; `user` and `account` hold SWF's user and group, `partition` its queue or,
+        where the log has none, its partition, under the names that the header gives them.
 
     Raises
     ------
@@ -106,8 +94,8 @@ def load(
     table = read_numbers(source, len(FIELDS), LEAST, progress)
     header = read_header(table.comments)
     fields = _by_title(table, where) if table.titles else dict(zip(FIELDS, table.columns, strict=True))
-    submit, epoch = _on_calendar(fields["submit"], _leading(header.get("UnixStartTime")))
-    machine = _leading(header.get("MaxProcs")) or _leading(header.get("MaxNodes"))
+    submit, epoch = _on_calendar(fields["submit"], leading(header.get("UnixStartTime")))
+    machine = leading(header.get("MaxProcs")) or leading(header.get("MaxNodes"))
     return Workload.build(
         id=fields.get("id"),
         submit=submit,
@@ -126,7 +114,7 @@ def load(
         epoch=epoch or 0,
         epoch_known=epoch is not None,
         capacity=capacity or machine,
-        unit=unit or _unit(header, bool(table.titles)),
+        unit=unit or unit_of(header, bool(table.titles)),
         name=_name(where),
         origin=where,
         header=header,
@@ -178,19 +166,6 @@ def _status(status: Column | None) -> Column | None:
 
 def _kept(name: str) -> bool:
     return name in KEPT or name not in FIELDS
-
-
-def _unit(header: Mapping[str, str], titled: bool) -> str:
-    procs, nodes = _leading(header.get("MaxProcs")), _leading(header.get("MaxNodes"))
-    if header.get("Unit") in UNITS:
-        return header["Unit"]
-    return "node" if titled or (nodes is not None and procs in (None, nodes)) else "processor"
-
-
-def _leading(text: str | None) -> int | None:
-    """Return the positive number that a header value begins with, as in ``338 (batch partition; 512 total)``."""
-    found = re.match(r"\s*(\d+)", text or "")
-    return (int(found.group(1)) or None) if found else None
 
 
 def _name(where: str) -> str:

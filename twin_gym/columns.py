@@ -67,13 +67,15 @@ class Whole(NamedTuple):
 
 
 def whole(values: Any, name: str) -> Whole:
-    """Return a column of numbers as int64, rounded half to even, with UNKNOWN for what is missing or not finite.
+    """Return a column of numbers as int64, rounded half to even, with UNKNOWN for what is missing or infinite.
 
     Raises
     ------
     WorkloadError
         If a value isn't a number; the sentence names column and row.
     """
+    if values is None:
+        return Whole(np.empty(0, dtype=np.int64), None)
     array = _array(values)
     if array.dtype.kind in "iub":
         if array.dtype.kind == "u":
@@ -101,10 +103,7 @@ def whole(values: Any, name: str) -> Whole:
 
 def seconds(values: Any, name: str) -> Whole:
     """Return a column of durations, in seconds or as timedeltas, as int64 seconds."""
-    series = values if isinstance(values, pd.Series) else None
-    array = np.asarray(values) if series is None else None
-    kind = series.dtype.kind if series is not None else array.dtype.kind  # type: ignore[union-attr]
-    if kind == "m":
+    if getattr(getattr(values, "dtype", None), "kind", "") == "m":
         return whole(pd.Series(values).dt.total_seconds().to_numpy(), name)
     return whole(values, name)
 
@@ -132,7 +131,7 @@ def _array(values: Any) -> npt.NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values
     if isinstance(values, pd.Series) and isinstance(values.dtype, np.dtype):
-        return values.to_numpy()
+        return np.asarray(values)
     return np.asarray(values)
 
 

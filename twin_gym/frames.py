@@ -73,9 +73,7 @@ def _times(given: dict[str, pd.Series], epoch: int | None) -> tuple[dict[str, An
     for name, date in dates.items():
         if not date and given[name].notna().any():
             other = next(other for other in dates if dates[other])
-            raise WorkloadError(
-                f"Column '{other}' holds dates but '{name}' doesn't; give both as dates or both in seconds."
-            )
+            raise WorkloadError(f"Column '{other}' holds dates but '{name}' doesn't; give dates in both or in none.")
     read = {name: unix_seconds(column) if dates[name] else whole(column, name) for name, column in given.items()}
     submit = read["submit"].values if "submit" in read else np.empty(0, dtype=np.int64)
     known = submit[submit != UNKNOWN]

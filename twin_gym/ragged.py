@@ -107,9 +107,7 @@ class Trace(Ragged):
         for name in ("start", "quantum"):
             column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
             if column.shape != (len(self),):
-                raise WorkloadError(
-                    f"A trace of {len(self)} jobs has {column.size} values of '{name}'; give one per job."
-                )
+                raise WorkloadError(f"A trace of {len(self)} jobs needs as many values of '{name}', not {column.size}.")
             object.__setattr__(self, name, _sealed(column))
         if np.any(self.quantum < 0):
             raise WorkloadError("The quantum of a trace is negative; give seconds between samples, or 0 for a scalar.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from twin_gym.assembly import LABELS
 from twin_gym.columns import Labels
 from twin_gym.errors import OptionError, WorkloadError
 from twin_gym.ragged import Ragged, Rows, Trace
@@ -18,9 +19,6 @@ from twin_gym.validation import UNKNOWN, Examination, Ints, distinct
 
 if TYPE_CHECKING:
     from twin_gym.workload import Workload
-
-LABELS = {"user": "users", "account": "accounts", "partition": "partitions"}
-"""Columns of codes, and the attribute that holds the names."""
 
 PLAIN = ("id", "submit", "runtime", "requested_time", "nodes", "start", "priority", "status", "initial")
 
@@ -45,13 +43,11 @@ def window(workload: Workload, start: int, duration: int | None, prepopulate: bo
     stop = last + 1 if duration is None else start + duration
     if duration is not None and duration <= 0:
         raise OptionError(f"A window of {duration} s is empty; give a duration of at least 1 s.")
-    beyond = (
-        f"The window from {start} s to {stop} s lies {{}} the log {workload.name}, which spans {first} s to {last} s."
-    )
-    if start > last:
-        raise WorkloadError(beyond.format("beyond the end of"))
-    if stop <= first:
-        raise WorkloadError(beyond.format("before the beginning of"))
+    if start > last or stop <= first:
+        where = "beyond the end of" if start > last else "before the beginning of"
+        raise WorkloadError(
+            f"The window from {start} s to {stop} s lies {where} {workload.name}, which spans {first} s to {last} s."
+        )
 
     arrives = (submit >= start) & (submit < stop)
     report = workload.report

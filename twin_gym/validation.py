@@ -38,17 +38,13 @@ DEFECTS: dict[str, Defect] = {
     "no_nodes": Defect("neither requested nor used nodes are positive", "dropped", "the job is left out"),
     "part_nodes": Defect("number of nodes isn't whole", "dropped", "the job is left out"),
     "out_of_range": Defect("a time or number too large to be true", "dropped", "the job is left out"),
-    "missing_request": Defect(
-        "nodes or walltime not requested", "dropped", "the job is left out (missing_requests=drop)"
-    ),
+    "missing_request": Defect("nodes or walltime not requested", "dropped", "left out by missing_requests=drop"),
     "no_requested_nodes": Defect("no nodes requested", "repaired", "the nodes used are taken as requested"),
     "no_requested_time": Defect("no walltime requested", "repaired", "the runtime is taken as requested"),
     "rounded": Defect("a time with a fraction of a second", "repaired", "rounded to the nearest second"),
     "no_id": Defect("job number missing", "repaired", "numbered after the largest job number"),
     "duplicate_id": Defect("job number used before", "repaired", "numbered after the largest job number"),
-    "unsorted": Defect(
-        "submitted before the job in the row above", "repaired", "sorted by submit time; ties stay as they were"
-    ),
+    "unsorted": Defect("submitted before the job in the row above", "repaired", "sorted by submit time, ties stay"),
     "start_before_submit": Defect("started before it was submitted", "repaired", "the recorded start is forgotten"),
     "over_limit": Defect("ran longer than requested", "kept", "kept as recorded"),
     "over_capacity": Defect("larger than the machine", "kept", "kept; the twin refuses it at admission and counts it"),

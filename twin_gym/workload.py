@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from twin_gym import frames, reshape, workload_io
-from twin_gym.columns import Labels, seconds, whole
+from twin_gym.assembly import LABELS, Columns, assemble
 from twin_gym.errors import OptionError, WorkloadError
 from twin_gym.ragged import Ragged, Trace
-from twin_gym.validation import UNKNOWN, Candidates, Report, Rules, examine, refuse
+from twin_gym.validation import UNKNOWN, Report
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TRACES", "UNKNOWN", "Ragged", "Status", "Trace", "Workload"]
+__all__ = ["TRACES", "UNITS", "UNKNOWN", "Ragged", "Status", "Trace", "Workload"]
 
 TRACES = ("cpu", "gpu", "node_power", "network_tx", "network_rx")
 """Names a trace may have."""
@@ -58,9 +58,6 @@ COLUMNS: dict[str, type[np.generic]] = {
     "initial": np.bool_,
 }
 """The columns that every workload has, with their types."""
-
-LABELS = {"user": "users", "account": "accounts", "partition": "partitions"}
-"""Columns of codes, and the attribute that holds the names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,46 +175,26 @@ class Workload:
         object.__setattr__(self, name, _column(name, array, jobs))
 
     @classmethod
-    def build(
-        cls,
-        *,
-        submit: npt.ArrayLike,
-        runtime: npt.ArrayLike,
-        nodes: npt.ArrayLike,
-        id: npt.ArrayLike | None = None,
-        requested_time: npt.ArrayLike | None = None,
-        used_nodes: npt.ArrayLike | None = None,
-        start: npt.ArrayLike | None = None,
-        user: Any = None,
-        account: Any = None,
-        partition: Any = None,
-        priority: npt.ArrayLike | None = None,
-        status: npt.ArrayLike | None = None,
-        initial: npt.ArrayLike | None = None,
-        node_ids: Ragged | None = None,
-        traces: Mapping[str, Trace] | None = None,
-        extra: Mapping[str, npt.NDArray[Any]] | None = None,
-        missing_requests: str = "fallback",
-        strict: bool = False,
-        **about: Any,
-    ) -> Workload:
+    def build(cls, *, missing_requests: str = "fallback", strict: bool = False, **columns: Unpack[Columns]) -> Workload:
         """Validate columns and make a workload of them: the way that every loader takes.
 
         Parameters
         ----------
-        submit, runtime, nodes, id, requested_time, start, priority, status, initial, node_ids, traces, extra
-            Columns as in the class, in any order of rows; times in seconds since `epoch`, missing values as NaN, None,
-            pandas.NA or `UNKNOWN`. Without `id`, jobs are numbered from 1. `initial` allows negative submits.
+        missing_requests : {"fallback", "drop"}
+            Without a requested walltime take the runtime (and without requested nodes `used_nodes`), or drop the job.
+        strict : bool
+            Raise if any job has to be repaired or dropped.
+        submit, runtime, nodes : array-like, shape (J,)
+            Required; in any order of rows. Times in seconds since `epoch`, runtimes also as timedeltas; missing values
+            as NaN, None, pandas.NA or `UNKNOWN`.
+        id, requested_time, start, priority, status, initial : array-like, optional
+            As in the class. Without `id`, jobs are numbered from 1. `initial` allows negative submits.
         used_nodes : array-like, optional
             What a job was given, for jobs without requested nodes.
         user, account, partition : array-like of str or int, pandas categories or Labels, optional
             Names.
-        missing_requests : {"fallback", "drop"}
-            Without a requested walltime take the runtime (and without requested nodes those used), or drop the job.
-        strict : bool
-            Raise if any job has to be repaired or dropped.
-        **about
-            `epoch`, `epoch_known`, `capacity`, `unit`, `name`, `origin`, `header`.
+        node_ids, traces, extra, epoch, epoch_known, capacity, unit, name, origin, header : optional
+            As in the class. An epoch other than 0 is known unless said otherwise.
 
         Raises
         ------
@@ -226,63 +203,7 @@ class Workload:
         OptionError
             If an option has an unknown value.
         """
-        if missing_requests not in ("fallback", "drop"):
-            raise OptionError(f"missing_requests='{missing_requests}' must be 'fallback' or 'drop'.")
-        where = about.get("origin") or about.get("name", "workload")
-        times = {"submit": whole(submit, "submit"), "runtime": seconds(runtime, "runtime")}
-        jobs = len(times["submit"].values)
-        gaps = np.broadcast_to(np.int64(UNKNOWN), (jobs,))
-        if requested_time is not None:
-            times["requested_time"] = seconds(requested_time, "requested_time")
-        if start is not None:
-            times["start"] = whole(start, "start")
-        count = whole(nodes, "nodes")
-        candidates = Candidates(
-            id=np.arange(1, jobs + 1) if id is None else whole(id, "id").values,
-            submit=times["submit"].values,
-            runtime=times["runtime"].values,
-            requested_time=times["requested_time"].values if requested_time is not None else gaps,
-            nodes=count.values,
-            used_nodes=None if used_nodes is None else whole(used_nodes, "used_nodes").values,
-            start=times["start"].values if start is not None else gaps,
-        )
-        optional = {"priority": (priority, np.nan), "status": (status, Status.UNKNOWN), "initial": (initial, False)}
-        rest = {name: _full(values, default, COLUMNS[name], jobs) for name, (values, default) in optional.items()}
-        labels = {
-            name: Labels.encode(values, jobs) for name, values in zip(LABELS, (user, account, partition), strict=True)
-        }
-        lengths = {name: len(column) for name, column in candidates._asdict().items() if column is not None}
-        lengths |= {name: len(column) for name, column in rest.items()}
-        lengths |= {name: len(label.codes) for name, label in labels.items()}
-        lengths |= {name: len(column) for name, column in {**(extra or {}), **(traces or {})}.items()}
-        lengths |= {} if node_ids is None else {"node_ids": len(node_ids)}
-        for name, length in lengths.items():
-            if length != jobs:
-                raise WorkloadError(f"{where}: column '{name}' has {length} rows where 'submit' has {jobs}.")
-
-        fractions = [column.fractional for column in times.values() if column.fractional is not None]
-        clean, rows, report = examine(
-            candidates,
-            Rules(missing_requests, windowed=initial is not None, capacity=about.get("capacity")),
-            part_nodes=count.fractional,
-            rounded=np.logical_or.reduce(fractions) if fractions else None,
-        )
-        if strict:
-            refuse(report, where)
-        if jobs and not len(clean.id):
-            raise WorkloadError(f"{where} holds no job that can run: {report}.")
-        kept = {name: label.take(rows) for name, label in labels.items()}
-        return cls(
-            **{name: getattr(clean, name) for name in ("id", "submit", "runtime", "requested_time", "nodes", "start")},
-            **{name: column[rows] for name, column in rest.items()},
-            **{name: label.codes for name, label in kept.items()},
-            **{LABELS[name]: label.names for name, label in kept.items()},
-            node_ids=None if node_ids is None else node_ids.take(rows),
-            traces={name: trace.take(rows) for name, trace in (traces or {}).items()},
-            extra={name: column[rows] for name, column in (extra or {}).items()},
-            report=report,
-            **{"epoch_known": about.get("epoch", 0) != 0, **about},
-        )
+        return cls(**assemble(columns, missing_requests, strict))
 
     @classmethod
     def from_frame(
@@ -291,8 +212,10 @@ class Workload:
         *,
         epoch: int | None = None,
         capacity: int | None = None,
+        unit: str = "node",
+        name: str = "workload",
+        missing_requests: str = "fallback",
         strict: bool = False,
-        **about: Any,
     ) -> Workload:
         """Make a workload of a table with one row per job.
 
@@ -300,24 +223,24 @@ class Workload:
         ----------
         frame : pandas.DataFrame
             Columns ``submit``, ``nodes`` and ``runtime`` (or ``start`` and ``end``); if there are ``id``,
-            ``requested_time``, ``used_nodes``, ``start``, ``user``, ``account``, ``partition``, ``priority``, ``status``
-            (numbers or names of `Status`), ``initial``; all others are kept in `extra`. Times in seconds since `epoch`,
-            or dates (those without a time zone are taken as UTC); durations in seconds or timedeltas.
+            ``requested_time``, ``used_nodes``, ``start``, ``user``, ``account``, ``partition``, ``priority``,
+            ``status`` (numbers or names of `Status`), ``initial``; all others are kept in `extra`. Times in seconds
+            since `epoch`, or dates (those without a time zone are taken as UTC); durations in seconds or timedeltas.
         epoch : int, optional
             Unix time of second 0. Default: the first submit if submits are dates, else unknown.
         capacity : int, optional
             Size of the machine.
-        strict : bool
-            Raise if any job has to be repaired or dropped.
-        **about
-            ``missing_requests``, ``unit``, ``name``, ``origin``, ``header`` as in `build`.
+        unit, name, missing_requests, strict
+            As in `build`.
 
         Raises
         ------
         WorkloadError
             If a column is missing or wrong, no job is left, or `strict` finds a defect.
         """
-        return cls.build(**frames.columns(frame, epoch), capacity=capacity, strict=strict, **about)
+        columns = frames.columns(frame, epoch)
+        columns |= {"capacity": capacity, "unit": unit, "name": name}
+        return cls.build(missing_requests=missing_requests, strict=strict, **columns)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per job; unknown starts and ends are ``<NA>``, names are categories."""
@@ -363,7 +286,7 @@ class Workload:
         return float(np.dot(self.nodes.astype(np.float64), self.runtime.astype(np.float64)) / (size * float(self.span)))
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 (hex) of all that describes jobs and machine: columns, names, traces, epoch, unit, capacity.
+        """Return the SHA-256 (hex) of columns, names, traces, epoch, unit and capacity.
 
         Name, origin, header and report don't count: equal jobs from two files have one fingerprint.
         """
@@ -451,12 +374,6 @@ class Workload:
             Seconds from the last submit of one to the first of the next; None: all keep their calendar time.
         """
         return reshape.concat(workloads, gap)
-
-
-def _full(values: Any, default: Any, dtype: type[np.generic], jobs: int) -> npt.NDArray[Any]:
-    if values is None:
-        return np.full(jobs, default, dtype=dtype)
-    return np.asarray(values).astype(dtype)
 
 
 def _column(name: str, array: npt.NDArray[Any], jobs: int) -> npt.NDArray[Any]:

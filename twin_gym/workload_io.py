@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from twin_gym.assembly import ABOUT, LABELS
 from twin_gym.errors import WorkloadError
 from twin_gym.ragged import Ragged, Trace
 from twin_gym.validation import UNKNOWN, Report
@@ -37,7 +38,6 @@ NUMBERS: dict[str, dict[str, str]] = {
     "status": {"meaning": "recorded final status; 0..5 as in the Standard Workload Format, -1 unknown"},
     "initial": {"meaning": "running when the window began"},
 }
-LABELS = {"user": "users", "account": "accounts", "partition": "partitions"}
 
 
 def write(workload: Workload, path: str | PathLike[str]) -> None:
@@ -128,13 +128,7 @@ def _table(workload: Workload) -> pa.Table:
         add(f"extra.{name}", pa.array(values), dtype=values.dtype.str)
     about = {
         "version": VERSION,
-        "epoch": workload.epoch,
-        "epoch_known": workload.epoch_known,
-        "capacity": workload.capacity,
-        "unit": workload.unit,
-        "name": workload.name,
-        "origin": workload.origin,
-        "header": dict(workload.header),
+        **{key: getattr(workload, key) for key in ABOUT},
         "report": workload.report.to_dict(),
         "names": {labels: list(getattr(workload, labels)) for labels in LABELS.values()},
     }
@@ -142,9 +136,7 @@ def _table(workload: Workload) -> pa.Table:
 
 
 def _fields(table: pa.Table, about: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        key: about[key] for key in ("epoch", "epoch_known", "capacity", "unit", "name", "origin", "header")
-    }
+    fields: dict[str, Any] = {key: about[key] for key in ABOUT}
     fields["report"] = Report.from_dict(about["report"])
     for name in NUMBERS:
         column = table[name]
@@ -162,8 +154,8 @@ def _fields(table: pa.Table, about: dict[str, Any]) -> dict[str, Any]:
         if kind == "extra":
             fields["extra"][key] = table[name].to_numpy().astype(notes["dtype"])
         elif kind == "trace" and "." not in key:
-            times = (table[f"{name}.{part}"].to_numpy() for part in ("start", "quantum"))
-            fields["traces"][key] = Trace(*_flat(table[name], np.float32), *times, notes["unit"])
+            start, quantum = (table[f"{name}.{part}"].to_numpy() for part in ("start", "quantum"))
+            fields["traces"][key] = Trace(*_flat(table[name], np.float32), start, quantum, notes["unit"])
     return fields
 
 

@@ -1,43 +1,35 @@
-"""The header of a log in the Standard Workload Format: comments of the form ``; Key: value``."""
+"""The Standard Workload Format itself: its fields, and its header of comments ``; Key: value``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
+from twin_gym.workload import UNITS
+
+FIELDS = (
+    "id", "submit", "wait", "runtime", "used_procs", "cpu_time", "memory", "requested_procs", "requested_time",
+    "requested_memory", "status", "user", "group", "executable", "queue", "partition", "preceding_job", "think_time",
+)  # fmt: skip
+"""The 18 fields in their order; later ones, as in Alea's dialect, are skipped."""
+
+KEPT = (
+    "used_procs", "cpu_time", "memory", "requested_memory", "executable", "queue", "partition", "preceding_job",
+    "think_time",
+)  # fmt: skip
+"""Fields kept in `Workload.extra`, where any job has them, because no column of a workload holds them."""
+
+CALENDAR = 500_000_000
+"""Submit times from here on (1985; no log lasts 16 years) are Unix times, not seconds since the log's begin."""
+
 STANDARD = frozenset(
-    [
-        "Version",
-        "Computer",
-        "Installation",
-        "Acknowledge",
-        "Information",
-        "Conversion",
-        "MaxJobs",
-        "MaxRecords",
-        "Preemption",
-        "UnixStartTime",
-        "TimeZone",
-        "TimeZoneString",
-        "StartTime",
-        "EndTime",
-        "MaxNodes",
-        "MaxProcs",
-        "MaxRuntime",
-        "MaxMemory",
-        "AllowOveruse",
-        "MaxQueues",
-        "Queues",
-        "Queue",
-        "MaxPartitions",
-        "Partitions",
-        "Partition",
-        "Note",
-        "User",
-        "Group",
-        "Unit",
-    ]
-)
+    {
+        "Version", "Computer", "Installation", "Acknowledge", "Information", "Conversion", "MaxJobs", "MaxRecords",
+        "Preemption", "UnixStartTime", "TimeZone", "TimeZoneString", "StartTime", "EndTime", "MaxNodes", "MaxProcs",
+        "MaxRuntime", "MaxMemory", "AllowOveruse", "MaxQueues", "Queues", "Queue", "MaxPartitions", "Partitions",
+        "Partition", "Note", "User", "Group", "Unit",
+    }
+)  # fmt: skip
 """The standard's keys, and ours: User and Group name numbers as Queue does, Unit says what sizes count."""
 
 KEYED = re.compile(r"\s*;(\s*)([A-Za-z]\w*)\s*:(?!//)\s*(.*)$")
@@ -75,7 +67,7 @@ def numbered(value: str) -> dict[int, str]:
 
 
 def names_of(digits: Iterable[str], value: str) -> tuple[str, ...]:
-    """Name numbers as a header value does; a number without a name, or with one that isn't its alone, shows as itself."""
+    """Name numbers as a header value does; one without a name of its own shows as itself."""
     named = numbered(value)
     numbers = list(digits)
     names = [named.get(int(number), number) for number in numbers]
@@ -84,3 +76,17 @@ def names_of(digits: Iterable[str], value: str) -> tuple[str, ...]:
     return tuple(
         name if names.count(name) == 1 else f"{name} ({number})" for name, number in zip(names, numbers, strict=True)
     )
+
+
+def leading(text: str | None) -> int | None:
+    """Return the positive number that a header value begins with, as in ``338 (batch partition; 512 total)``."""
+    found = re.match(r"\s*(\d+)", text or "")
+    return (int(found.group(1)) or None) if found else None
+
+
+def unit_of(header: Mapping[str, str], titled: bool = False) -> str:
+    """Return what sizes count by the header: nodes if it has as many nodes as processors, or only nodes."""
+    if header.get("Unit") in UNITS:
+        return header["Unit"]
+    procs, nodes = leading(header.get("MaxProcs")), leading(header.get("MaxNodes"))
+    return "node" if titled or (nodes is not None and procs in (None, nodes)) else "processor"
