@@ -99,6 +99,11 @@ def _dispatch(words: list[str]) -> int:
     command = COMMANDS.get(name) or _HIDDEN.get(name)
     if command is None:
         raise OptionError(_unknown(name))
+    if name in ("simulate", "compare") and {"-h", "--help"} & {*rest}:  # answered without loading Hydra
+        from twin_gym.commands.guide import guide
+
+        print(guide(name), end="")
+        return 0
     module = import_module(f"twin_gym.commands.{command.module}")
     return int(module.run(name, rest))
 

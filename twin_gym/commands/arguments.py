@@ -14,11 +14,12 @@ import re
 
 from twin_gym.commands.names import CHOICES, FORMATS, groups
 from twin_gym.errors import OptionError, PolicyError, suggest
-from twin_gym.policies import get as get_policy
+from twin_gym.policies import find_policy
 
 MULTIRUN = ("-m", "--multirun")
 _TAKES_VALUE = ("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd")
 FLAGS = ("--help", "-h", *MULTIRUN, *_TAKES_VALUE, "--resolve", "--run", "-r", "--info", "-i", "--hydra-help")
+_LONG = [flag for flag in FLAGS if flag.startswith("--")]
 _PATHS = ("workload.path", "outages", "out")
 _LISTS = ("policies", "backfills")
 _NAMED = {"policies": "policy", "backfills": "backfill"}
@@ -43,7 +44,7 @@ def prepare(words: list[str]) -> list[str]:
         elif word.startswith("-"):
             flag = word.partition("=")[0]
             if flag not in FLAGS:
-                raise OptionError(f"There is no option {flag}.{suggest(flag, FLAGS)}")
+                raise OptionError(f"There is no option {flag}.{suggest(flag, _LONG)}")
             value_of = word if word in _TAKES_VALUE else None
             ready.append(word)
         else:
@@ -111,6 +112,6 @@ def check_names(key: str, value: str) -> None:
         return
     for name in re.findall(r"[^\s,\[\]'\"]+", value):
         if choice == "policy":
-            get_policy(name)
+            find_policy(name)
         elif name not in CHOICES[choice]:
             raise PolicyError(f"{key}={name} is unknown.{suggest(name, CHOICES[choice])}")

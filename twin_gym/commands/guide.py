@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twin_gym.commands.names import CHOICES, groups, policy_names
-from twin_gym.commands.schema import COMMANDS, WORKLOADS, Key, keys
+from twin_gym.commands.schema import COMMANDS, WORKLOADS, Key, Shaping, keys
 
 _EXAMPLES = {
     "simulate": """\
@@ -24,6 +24,7 @@ _EXAMPLES = {
   twin-gym compare -m workload.load=0.7,0.8,0.9            one comparison per load
   twin-gym compare --cfg job                               show the composed configuration, run nothing""",
 }
+_FIXED = ("workload.loader", "workload.model")  # what makes the group what it is
 _PURPOSE = {
     "simulate": "Reschedule a job log under one policy, print its numbers and write the run to a directory.",
     "compare": "Reschedule a job log under every given policy with every given backfill mode and compare them.",
@@ -32,26 +33,29 @@ _PURPOSE = {
 
 def guide(command: str) -> str:
     """Return the help text of a Hydra command."""
-    own = [item for item in keys(COMMANDS[command]) if item.name not in ("system", "workload")]
+    listed = [item for item in keys(COMMANDS[command]) if item.name not in ("system", "workload")]
     sections = [
         f"usage: twin-gym {command} [key=value ...] [-m] [--cfg job] [--config-dir DIR] [--debug]",
         _PURPOSE[command],
         f"examples\n{_EXAMPLES[command]}",
         f"what to run\n{_line('system=uniform', 'the machine: ' + ', '.join(groups('system')))}\n"
         f"{_line('workload=lublin', 'the jobs: a file, or one of ' + ', '.join(groups('workload')))}",
-        "keys\n" + "\n".join(_describe(item) for item in own),
+        "keys\n" + "\n".join(_describe(item) for item in listed),
     ]
-    for group, options in WORKLOADS.items():
-        sections.append(
-            f"keys of workload={group}\n" + "\n".join(_describe(item) for item in keys(options, "workload."))
-        )
+    sections.append("keys of every workload\n" + "\n".join(_describe(item) for item in keys(Shaping, "workload.")))
+    for group in ("lublin", "swf"):
+        own = [
+            _describe(item) for item in keys(WORKLOADS[group], "workload.", besides=Shaping) if item.name not in _FIXED
+        ]
+        sections.append(f"keys of workload={group}\n" + "\n".join(own))
     sections.append(
         "names\n"
         + "\n".join(_line(name, ", ".join(values)) for name, values in {"policy": policy_names(), **CHOICES}.items())
     )
     sections.append(
-        "Hydra's own machinery works too: -m sweeps over a,b,c; key={a:1} sets a mapping; +key=value adds one;\n"
-        "--config-dir DIR finds your own system/*.yaml and workload/*.yaml; --hydra-help lists the rest."
+        f"The keys of another workload or system: twin-gym {command} workload=weibull --cfg job\n"
+        "Hydra's own machinery works: -m sweeps over a,b,c; key={a:1} sets a mapping; --config-dir DIR finds your own\n"
+        "system/NAME.yaml and workload/NAME.yaml; --hydra-help lists the rest."
     )
     return "\n\n".join(sections) + "\n"
 

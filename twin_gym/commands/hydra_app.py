@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,11 @@ class Job:
     config : Command
         The composed and type-checked keys.
     text : str
-        The composed configuration as YAML, kept with the results.
+        The same as YAML.
     overrides : tuple of str
         What the command line changed.
+    system : str
+        The option chosen for the group ``system``.
     number : int or None
         Place in a sweep (``-m``), None for a single run.
     sweep_dir : Path or None
@@ -46,8 +49,31 @@ class Job:
     config: Any
     text: str
     overrides: tuple[str, ...]
+    system: str
     number: int | None
     sweep_dir: Path | None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the system takes its size from the workload: ``system=uniform`` without ``system.nodes``."""
+        return self.system == "uniform" and not any(
+            item.lstrip("+").startswith("system.nodes=") for item in self.overrides
+        )
+
+    def directory(self, *names: str) -> Path:
+        """Return the directory to write: ``out``, or one named after the time (in a sweep: the number) and `names`."""
+        if self.sweep_dir is not None:
+            return self.sweep_dir / "-".join((f"{self.number:02d}", *names))
+        if self.config.out is not None:
+            return Path(self.config.out)
+        return Path("runs") / "-".join((f"{datetime.now():%Y-%m-%d_%H-%M-%S}", *names))
+
+    def keep(self, directory: Path) -> None:
+        """Write down in a run directory what was asked for, so that it can be asked for again."""
+        command = "\n".join(f"#   {item}" for item in self.overrides) or "#   nothing: all defaults"
+        (directory / "command.yaml").write_text(
+            f"# The composed configuration; changed on the command line:\n{command}\n{self.text}"
+        )
 
 
 def register() -> None:
@@ -114,6 +140,7 @@ def _job(config: DictConfig) -> Job:
         config=OmegaConf.to_object(config),
         text=OmegaConf.to_yaml(config, resolve=True),
         overrides=tuple(context.overrides.task),
+        system=str(context.runtime.choices.get("system")),
         number=context.job.num if sweep else None,
         sweep_dir=Path(context.sweep.dir) if sweep else None,
     )

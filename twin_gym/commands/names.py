@@ -12,7 +12,7 @@ FORMATS = {".swf": "swf", ".swf.gz": "swf", ".parquet": "parquet", ".csv": "csv"
 
 CHOICES: dict[str, Collection[str]] = {
     "backfill": BACKFILLS,
-    "estimates": ESTIMATES,
+    "estimates": tuple(name for name in ESTIMATES if name != "predicted"),  # predictions come from Python
     "semantics": SEMANTICS,
     "placement": PLACEMENTS,
 }

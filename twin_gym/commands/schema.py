@@ -8,7 +8,7 @@ Python answer alike.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from twin_gym.config import Multifactor, RunConfig
@@ -34,28 +34,89 @@ class Shaping:
     prepopulate: bool = key(True, "place the jobs first that were running when the window began")
     sample: int | None = key(None, "keep this many consecutive jobs, begun at a random one (seed)")
     scale_arrivals: float = key(1.0, "multiply the arrival rate (2: twice the load)")
-    scale_nodes: float = key(1.0, "multiply the jobs' sizes")
+    scale_nodes: float = key(1.0, "multiply the sizes of the jobs and of the machine")
     shuffle: bool = key(False, "permute the jobs over the submit times (seed)")
 
 
 @dataclass
 class FileWorkload(Shaping):
-    """A workload read from a file in one of twin_gym's own table formats."""
+    """A workload read from a table: twin_gym's own .parquet, or .csv."""
 
-    loader: str = key("table", "format of the file")
+    loader: str = key("table", "what reads it")
     path: str = key(MISSING, "the file")
+    capacity: int | None = key(None, "machine size (null: what the file says)")
+    strict: bool = key(False, "refuse a table with any defect instead of repairing it")
 
 
 @dataclass
 class SwfWorkload(Shaping):
     """A log in the Standard Workload Format."""
 
-    loader: str = key("swf", "format of the file")
+    loader: str = key("swf", "what reads it")
     path: str = key(MISSING, "the log, plain or .gz")
     capacity: int | None = key(None, "machine size (null: what the log's header says)")
     missing_requests: str = key("fallback", "a job without a request: fallback (use what it used) or drop")
     unit: str | None = key(None, "what the log counts: node or processor (null: what its header says)")
     strict: bool = key(False, "refuse a log with any defect instead of repairing it")
+
+
+@dataclass
+class SyntheticWorkload(Shaping):
+    """What the synthetic workloads share."""
+
+    loader: str = key("synthetic", "what makes it")
+    model: str = key(MISSING, "the model")
+    jobs: int = key(10_000, "number of jobs")
+    capacity: int | None = key(None, "machine size (null: the system's, or else 256)")
+    load: float | None = key(0.8, "offered load to reach by scaling the gaps (null: as drawn)")
+    seed: int = key("${seed}", "seed of the workload alone")
+    requests: Any = key("tsafrir", "requested walltimes: tsafrir, exact, or a factor such as 3.0")
+    max_request: int | None = key(None, "longest walltime that may be requested, s")
+    population: dict[str, Any] = key({}, "users, accounts, partitions, as {users:50}")
+
+
+@dataclass
+class LublinWorkload(SyntheticWorkload):
+    """The model of Lublin and Feitelson (2003)."""
+
+    model: str = key("lublin", "the model")
+    kind: str = key("all", "which published parameters: all, batch or interactive")
+
+
+@dataclass
+class BoundedWorkload(SyntheticWorkload):
+    """Sizes from 1 to the machine and runtimes between two limits: uniform, or normal cut at three sigma."""
+
+    min_runtime: int = key(60, "shortest runtime, s")
+    max_runtime: int = key(43_200, "longest runtime, s")
+
+
+@dataclass
+class WeibullWorkload(SyntheticWorkload):
+    """Many small and short jobs, few large and long ones."""
+
+    model: str = key("weibull", "the model")
+    size_shape: float = key(0.8, "shape of the sizes")
+    size_scale: float | None = key(None, "scale of the sizes (null: an eighth of the machine)")
+    runtime_shape: float = key(0.6, "shape of the runtimes")
+    runtime_scale: float = key(7200.0, "scale of the runtimes, s")
+    max_runtime: int = key(172_800, "longest runtime, s")
+
+
+@dataclass
+class MachineWorkload:
+    """Jobs that take the whole machine, to see its extremes."""
+
+    loader: str = key("synthetic", "what makes it")
+    model: str = key(MISSING, "the model")
+    capacity: int | None = key(None, "machine size (null: the system's, or else 256)")
+
+
+@dataclass
+class PhaseWorkload(MachineWorkload):
+    """One job that takes the whole machine."""
+
+    duration: int = key(10_800, "length of the job, s")
 
 
 @dataclass
@@ -85,6 +146,7 @@ class Command:
     placement: str = key(_RUN.placement, "count, lowest, contiguous or recorded")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
     outages: str | None = key(None, "a YAML or CSV file of outages")
+    until: Any = key(None, "stop the clock at this time: seconds, 2d, a date (null: run to the end)")
     seed: int = key(_RUN.seed, "seed of everything random")
     tau: float = key(_RUN.tau, "bound of the bounded slowdown, s")
     out: str | None = key(None, "directory to write (null: runs/<time>-...)")
@@ -100,20 +162,33 @@ class SimulateCommand(Command):
 
     policy: str = key(_RUN.policy, "the order of the queue: one of `twin-gym policies`")
     backfill: str = key(_RUN.backfill, "none, firstfit, easy or conservative")
-    until: Any = key(None, "stop the clock here: seconds, 2d ... after the workload's begin (null: run to the end)")
 
 
 @dataclass
 class CompareCommand(Command):
     """Keys of `twin-gym compare`."""
 
-    policies: list[str] = key(["fcfs", "sjf", "wfp3"], "orders of the queue to compare")
+    policies: list[str] = key(["fcfs", "sjf", "saf", "wfp3", "f1"], "orders of the queue to compare")
     backfills: list[str] = key(["none", "easy"], "backfill modes to compare")
+    runs: bool = key(False, "write the directory of every single run, too")
     workers: int | None = key(None, "processors to use (null: all)")
 
 
 COMMANDS: dict[str, type[Command]] = {"simulate": SimulateCommand, "compare": CompareCommand}
-WORKLOADS: dict[str, type[Shaping]] = {"swf": SwfWorkload, "table": FileWorkload}
+WORKLOADS: dict[str, type] = {
+    "lublin": LublinWorkload,
+    "swf": SwfWorkload,
+    "parquet": FileWorkload,
+    "csv": FileWorkload,
+    "uniform": BoundedWorkload,
+    "normal": BoundedWorkload,
+    "weibull": WeibullWorkload,
+    "multimodal": SyntheticWorkload,
+    "peak": PhaseWorkload,
+    "idle": PhaseWorkload,
+    "benchmark": MachineWorkload,
+}
+"""Schema of each workload group that comes with twin_gym; others are checked against their own YAML file alone."""
 
 
 class Key(NamedTuple):
@@ -124,10 +199,23 @@ class Key(NamedTuple):
     text: str
 
 
-def keys(schema: type, prefix: str = "") -> Iterator[Key]:
-    """Yield the keys of a schema in the order of definition, nested ones with their dotted names."""
+def keys(schema: type, prefix: str = "", besides: type = object) -> Iterator[Key]:
+    """Yield the keys of a schema, its own before inherited ones, nested ones with their dotted names.
+
+    Parameters
+    ----------
+    schema : type
+        One of the dataclasses of this module.
+    prefix : str
+        Put before every name, such as ``workload.``.
+    besides : type
+        A schema whose keys are left out.
+    """
     values = schema()
-    for item in fields(schema):
+    inherited = {item.name for base in schema.__mro__[1:] if is_dataclass(base) for item in fields(base)}
+    for item in sorted(fields(schema), key=lambda item: item.name in inherited):
+        if item.name in getattr(besides, "__dataclass_fields__", {}):
+            continue
         value = getattr(values, item.name)
         if isinstance(value, MultifactorWeights):
             yield from keys(MultifactorWeights, f"{prefix}{item.name}.")

@@ -6,6 +6,7 @@ import errno
 import os
 from typing import Any
 
+from twin_gym.commands.schema import COMMANDS, WORKLOADS
 from twin_gym.errors import TwinGymError, suggest
 
 
@@ -19,17 +20,12 @@ def sentence(error: BaseException) -> str | None:
     """
     if isinstance(error, TwinGymError):
         return _one_line(str(error))
-    if isinstance(error, OSError):
-        return _system(error)
     if isinstance(error, MemoryError):
         return "The memory of this machine does not suffice; take a shorter window (workload.duration=7d)."
-    for cause in _chain(error):
-        text = _configuration(cause)
-        if text is not None:
-            return _one_line(text)
     if type(error).__module__.partition(".")[0] in ("hydra", "omegaconf"):
-        return _one_line(str(error))
-    return None
+        known = (_configuration(cause) for cause in _chain(error))
+        return _one_line(next((text for text in known if text is not None), f"{_first_line(error)}."))
+    return _system(error) if isinstance(error, OSError) else None
 
 
 def _one_line(text: str) -> str:
@@ -75,8 +71,7 @@ def _configuration(error: BaseException) -> str | None:
             name = getattr(error, "full_key", None)
             return f"{name} has no value; give it as {name}=..." if name else None
         case "ValidationError" | "UnsupportedValueType" | "ReadonlyConfigError":
-            name = getattr(error, "full_key", None)
-            return f"{name}: {_first_line(error)}." if name else None
+            return _wrong_value(error)
         case "InterpolationKeyError" | "InterpolationResolutionError" | "UnsupportedInterpolationType":
             name = getattr(error, "full_key", None)
             return f"{name}: {_first_line(error)}." if name else None
@@ -97,6 +92,16 @@ def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
 
+def _wrong_value(error: Any) -> str | None:
+    name, value, reason = getattr(error, "full_key", None), getattr(error, "value", None), _first_line(error)
+    if not name:
+        return None
+    for sign, wanted in (("to Integer", "a whole number"), ("to Float", "a number"), ("valid bool", "true or false")):
+        if sign in reason:
+            return f"{name}={value} must be {wanted}."
+    return f"{name}: {reason}."
+
+
 def _unknown_key(error: Any) -> str | None:
     full_key = getattr(error, "full_key", None)
     if not full_key:
@@ -104,7 +109,21 @@ def _unknown_key(error: Any) -> str | None:
     parent, _, name = str(full_key).rpartition(".")
     node = getattr(error, "parent_node", None)
     choices = [str(choice) for choice in (node.keys() if node is not None else ()) if choice != "hydra"]
+    elsewhere = _elsewhere(parent, name)
+    if elsewhere:
+        return f"{full_key} is not a key here; it goes with {elsewhere}."
     return f"{full_key} is not a key{f' of {parent}' if parent else ''}.{suggest(name, choices) if choices else ''}"
+
+
+def _elsewhere(parent: str, name: str) -> str:
+    """Say which other command or workload has a key of this name."""
+    if parent == "workload":
+        return " or ".join(
+            f"workload={it}" for it, options in WORKLOADS.items() if name in options.__dataclass_fields__
+        )
+    if not parent:
+        return " or ".join(f"twin-gym {it}" for it, options in COMMANDS.items() if name in options.__dataclass_fields__)
+    return ""
 
 
 def _unknown_option(error: Any) -> str:

@@ -1,0 +1,75 @@
+"""`twin-gym compare`: every policy with every backfill mode on one workload, side by side in one table and picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twin_gym.commands import directories, progress
+from twin_gym.commands.hydra_app import Job, launch
+from twin_gym.commands.inputs import Reader, run_options
+from twin_gym.commands.tables import console, runs_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from twin_gym.workload import Workload
+
+_OVERLAID = 6  # so many runs can be drawn over each other; more are not kept in memory for it
+
+
+def run(name: str, words: list[str]) -> int:
+    """Carry the command out."""
+    reader = Reader()
+    launch(name, words, lambda job: _compare(job, reader))
+    return 0
+
+
+def _compare(job: Job, reader: Reader) -> float:
+    """Carry out one comparison; return the best mean bounded slowdown for optimising sweepers."""
+    from twin_gym.simulate import compare  # not at the top: --cfg and mistakes need no compiler
+
+    config = job.config
+    directory = directories.check(job.directory("compare"), "comparison.csv", overwrite=config.overwrite)
+    options = run_options(config)
+    system, workload, outages, until = reader.inputs(config, fitted=job.fitted)
+    few = len(config.policies) * len(config.backfills) <= _OVERLAID
+    with progress.bar("Comparing", wanted=config.progress) as report:
+        table = compare(
+            system,
+            workload,
+            config.policies,
+            config.backfills,
+            workers=config.workers,
+            keep=config.runs or (config.figures and few),
+            outages=outages,
+            until=until,
+            progress=report,
+            **options,
+        )
+    with directories.filled(directory) as folder:
+        _write(job, table, workload, folder)
+    rows = [((row["policy"], row["backfill"]), row) for row in table.to_dict("records")]
+    title = f"{workload.name} on {system.name} ({system.nodes:,} nodes): {len(workload):,} jobs"
+    out = console()
+    out.print(runs_table(title, ("policy", "backfill"), rows))
+    out.print(f"Written to {directory}", markup=False, soft_wrap=True)
+    return float(table["bounded_slowdown_mean"].min())
+
+
+def _write(job: Job, table: pd.DataFrame, workload: Workload, folder: Path) -> None:
+    """Write the table, the pictures and, if wanted, every run into a directory."""
+    config = job.config
+    table.to_csv(folder / "comparison.csv", index=False)
+    job.keep(folder)
+    results = table.attrs.get("results", [])
+    if config.runs:
+        for result in results:
+            name = f"{result.config.policy}-{result.config.backfill}"
+            result.save(folder / name, csv=config.csv, figures=config.figures)
+    if config.figures:
+        from twin_gym import plots
+
+        (folder / "figures").mkdir()
+        plots.compare(table).savefig(folder / "figures" / "comparison.png")
+        plots.inspect(workload).savefig(folder / "figures" / "workload.png")
