@@ -53,7 +53,9 @@ def test_simulating_needs_no_plots_no_learning_and_no_environments(tmp_path: Pat
     tops = {module.split(".")[0] for module in loaded}
     assert not tops & {"gymnasium", "hydra", "matplotlib", "sklearn", "stable_baselines3", "torch"}
     assert not {
-        module for module in loaded if module.startswith(("twin_gym.envs", "twin_gym.agents", "pandas.plotting._m"))
+        module
+        for module in loaded
+        if module.startswith(("twin_gym.envs", "twin_gym.agents", "pandas.plotting._matplotlib"))
     }
 
 
