@@ -50,6 +50,10 @@ class Scenario:
         Unix time of the workload's time 0, s; None if it is not known.
     fingerprint : str or None
         Of the workload's content; None as long as nobody needed it.
+    dropped : int
+        Jobs that validation left out of the workload.
+    defects : mapping of str to int
+        What validation found in the workload, and how often.
     """
 
     system: str
@@ -58,6 +62,8 @@ class Scenario:
     unit: str = "node"
     epoch: int | None = None
     fingerprint: str | None = None
+    dropped: int = 0
+    defects: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +232,8 @@ class Result:
             workload=workload.name,
             unit=workload.unit,
             epoch=int(workload.epoch) if workload.epoch_known else None,
+            dropped=workload.report.dropped,
+            defects=workload.report.counts(),
         )
         return cls(config, scenario, outcome, lost, placement, dict(counters), int(clock), workload)
 
@@ -316,7 +324,8 @@ class Result:
         joins = np.sort(np.concatenate([np.maximum(o.submit[admitted], begin), lost.end]))
         starts, start_nodes = _steps(o.start, started, lost.start, o.nodes, lost.job, begin)
         ends, end_nodes = _steps(o.end, ended, lost.end, o.nodes, lost.job, begin)
-        time = np.unique(np.concatenate([joins, starts, ends, [begin, self.finish]]))
+        time = np.sort(np.concatenate([joins, starts, ends, [begin, self.finish]]))
+        time = time[np.append(True, time[1:] != time[:-1])]
 
         # how many of each kind have happened by each instant, itself included
         left_queue = np.searchsorted(starts, time, side="right")
@@ -348,7 +357,7 @@ class Result:
         - ``jobs`` and how they stand: ``jobs_completed`` and ``jobs_timeout`` (ended at the requested time), together
           ``jobs_finished``; ``jobs_failed`` (killed by an outage), ``jobs_refused`` (larger than the system);
           ``jobs_running``, ``jobs_queued``, ``jobs_pending`` of a run that was stopped early; ``jobs_initial`` were
-          running when the window began.
+          running when the window began; ``jobs_dropped`` were left out of the workload (not among ``jobs``).
         - ``wait_*``, ``turnaround_*`` [s], ``slowdown_*``, ``bounded_slowdown_*``: mean, median, p95 and max; ``awrt``
           and ``psrt`` [s]; ``fairness``: Jain's index of the users' mean bounded slowdowns, jobs of unknown users left
           out. All of these are over the finished jobs that this run has scheduled: failed, refused and unfinished ones
@@ -369,7 +378,7 @@ class Result:
             "jobs_finished": int(finished.sum()),
         }
         summary |= {f"jobs_{state.name.lower()}": int(count[state]) for state in sorted(JobState, reverse=True)}
-        summary["jobs_initial"] = int(o.initial.sum())
+        summary |= {"jobs_initial": int(o.initial.sum()), "jobs_dropped": self.scenario.dropped}
         summary |= self._service(finished & ~o.initial)
         summary |= self._usage(int(summary["jobs_finished"] or 0))
         edges = metrics.size_edges(self.scenario.nodes)
@@ -490,7 +499,7 @@ def _steps(times: Ints, known: Flags, lost: Ints, nodes: Codes, job: Ints, begin
     else:
         all_nodes = nodes
     moment = np.maximum(np.concatenate([times, lost]), begin)
-    order = np.argsort(moment, kind="stable")
+    order = np.argsort(moment)  # in any order among equals: only sums at the end of an instant are used
     total = np.zeros(len(moment) + 1, np.int64)
     np.cumsum(np.concatenate([nodes, all_nodes[job]])[order], out=total[1:])
     return moment[order], total
