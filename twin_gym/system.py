@@ -176,7 +176,7 @@ class System(Checked):
             If a key is unknown or missing, or a value has the wrong type or is out of range.
         """
         if not isinstance(data, Mapping):
-            raise SystemConfigError("A system description must hold keys and values, at least name and partitions.")
+            raise FieldError((), "A system description must hold keys and values, at least name and partitions.")
         data = dict(data)
         named = data.get("partitions")
         if named is not None:

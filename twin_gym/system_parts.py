@@ -156,11 +156,11 @@ class Node(Checked):
     gpu_flops_ratio: Fraction = 1.0
 
     def check(self) -> None:
-        """Check that no device draws less when it is used than when it is idle."""
+        """Check that GPUs draw power, and that no device draws less when it is used than when it is idle."""
+        if self.gpus and not self.gpu_max_w:
+            raise FieldError(("gpu_max_w",), f" is missing, but there are gpus={self.gpus} in a node.")
         for device in ("cpu", "gpu", "nic"):
-            idle, full = getattr(self, f"{device}_idle_w"), getattr(self, f"{device}_max_w")
-            if full < idle:
-                raise FieldError((f"{device}_max_w",), f"={full} is less than {device}_idle_w={idle}.")
+            self.in_order(f"{device}_idle_w", f"{device}_max_w")
 
     @property
     def idle_w(self) -> float:
@@ -264,10 +264,7 @@ class JobMix(Checked):
 
     def check(self) -> None:
         """Check that some walltime is allowed."""
-        if self.max_walltime_s < self.min_walltime_s:
-            raise FieldError(
-                ("max_walltime_s",), f"={self.max_walltime_s} is less than min_walltime_s={self.min_walltime_s}."
-            )
+        self.in_order("min_walltime_s", "max_walltime_s")
 
 
 @dataclass(frozen=True)
@@ -382,8 +379,12 @@ class Site(Checked):
 
     def check(self) -> None:
         """Check that the time zone exists."""
-        zones = zoneinfo.available_timezones()
-        if zones and self.time_zone not in zones:  # no database at all: nothing to check against
+        try:
+            zoneinfo.ZoneInfo(self.time_zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            zones = zoneinfo.available_timezones()
+            if not zones:  # no database on this machine: nothing to check against
+                return
             near = get_close_matches(self.time_zone, zones, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " Write a name such as 'Europe/Rome'."
-            raise FieldError(("time_zone",), f"={self.time_zone!r} is not in the IANA database.{hint}")
+            raise FieldError(("time_zone",), f"={self.time_zone!r} is not in the IANA database.{hint}") from None

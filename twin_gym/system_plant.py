@@ -74,16 +74,18 @@ class Pumps(Checked):
 
     def check(self) -> None:
         """Check that counts, stages and the curve go together."""
-        if self.installed < self.minimum:
-            raise FieldError(("minimum",), f"={self.minimum} is more than installed={self.installed}.")
+        self.in_order("minimum", "installed")
+        self.in_order("speed_min", "speed_max")
         if len(self.stage_flows_kg_s) > self.installed - self.minimum:
             raise FieldError(("stage_flows_kg_s",), " names more stages than there are further pumps.")
         for key in ("stage_flows_kg_s", "curve_m3_s"):
             values = getattr(self, key)
             if any(b <= a for a, b in pairwise(values)):
                 raise FieldError((key,), " must ascend.")
-        _check_curve(self.curve_m3_s, self.curve_m)
-        _check_speeds(self.speed_min, self.speed_max)
+        if len(self.curve_m) != len(self.curve_m3_s) or len(self.curve_m) < 2:
+            raise FieldError(("curve_m",), " must have as many values as curve_m3_s, at least two.")
+        if any(b >= a for a, b in pairwise(self.curve_m)):
+            raise FieldError(("curve_m",), " must descend.")
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,9 @@ class CduLoop(Checked):
     volume_m3: Annotated[Volume, Scales("cdu")]
 
     def check(self) -> None:
-        """Check that the set-point lies in its range."""
-        _check_setpoint(self.supply_c, self.supply_min_c, self.supply_max_c)
-        _check_speeds(self.pump_speed_min, self.pump_speed_max, "pump_speed_min")
+        """Check that the set-point lies in its range, and that speeds have one."""
+        self.in_order("supply_min_c", "supply_c", "supply_max_c")
+        self.in_order("pump_speed_min", "pump_speed_max")
 
 
 @dataclass(frozen=True)
@@ -213,10 +215,7 @@ class TowerLoop(Checked):
 
     def check(self) -> None:
         """Check the range of the flow."""
-        if self.max_flow_kg_s < self.min_flow_kg_s:
-            raise FieldError(
-                ("max_flow_kg_s",), f"={self.max_flow_kg_s} is less than min_flow_kg_s={self.min_flow_kg_s}."
-            )
+        self.in_order("min_flow_kg_s", "max_flow_kg_s")
 
 
 @dataclass(frozen=True)
@@ -268,12 +267,8 @@ class Towers(Checked):
 
     def check(self) -> None:
         """Check that counts and the set-point's range make sense."""
-        if self.min_cells > self.cells:
-            raise FieldError(("min_cells",), f"={self.min_cells} is more than cells={self.cells}.")
-        if self.setpoint_max_c < self.setpoint_min_c:
-            raise FieldError(
-                ("setpoint_max_c",), f"={self.setpoint_max_c} is less than setpoint_min_c={self.setpoint_min_c}."
-            )
+        self.in_order("min_cells", "cells")
+        self.in_order("setpoint_min_c", "setpoint_max_c")
 
 
 @dataclass(frozen=True)
@@ -402,20 +397,3 @@ def _scaled(part: Checked, factors: Mapping[str, float]) -> dict[str, Any]:
 
 def _whole(count: float) -> int:
     return math.ceil(count - 1e-9)  # 16 cells x 1.0000000000000002 are 16
-
-
-def _check_curve(flows: tuple[float, ...], heads: tuple[float, ...]) -> None:
-    if len(flows) != len(heads) or len(flows) < 2:
-        raise FieldError(("curve_m",), " must have as many values as curve_m3_s, at least two.")
-    if any(b >= a for a, b in pairwise(heads)):
-        raise FieldError(("curve_m",), " must descend.")
-
-
-def _check_speeds(low: float, high: float, key: str = "speed_min") -> None:
-    if low > high:
-        raise FieldError((key,), f"={low} is more than {key.replace('min', 'max')}={high}.")
-
-
-def _check_setpoint(value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise FieldError(("supply_c",), f"={value} must lie between supply_min_c={low} and supply_max_c={high}.")

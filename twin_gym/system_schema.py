@@ -18,6 +18,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -78,6 +79,13 @@ class Checked:
 
     def check(self) -> None:
         """Check what several fields have to do with each other; raise `FieldError`."""
+
+    def in_order(self, *keys: str) -> None:
+        """Check that the values of these keys do not descend."""
+        for low, high in pairwise(keys):
+            least, value = getattr(self, low), getattr(self, high)
+            if value < least:
+                raise FieldError((high,), f"={value} is less than {low}={least}.")
 
 
 _RULES: dict[type, dict[str, Rule]] = {}  # read from the annotations once per class
@@ -237,11 +245,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands twice", key.start_mark
-                )
-            seen.add(key.value)
+            problem = "a key must be a word"
+            if isinstance(key, yaml.ScalarNode):
+                if key.tag == "tag:yaml.org,2002:merge" or key.value not in seen:
+                    seen.add(key.value)
+                    continue
+                problem = f"the key {key.value!r} stands twice"
+            raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
         return cast("dict[Any, Any]", super().construct_mapping(node, deep))
 
 
@@ -276,7 +286,7 @@ def load_yaml(path: Path) -> tuple[Any, yaml.Node | None]:
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise SystemConfigError(f"{path}{line}: {error.problem or 'not valid YAML'}.") from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         raise SystemConfigError(f"{path} is not a text file in YAML.") from None
 
 
