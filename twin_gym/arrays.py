@@ -122,7 +122,7 @@ def first_clock(workload: Workload) -> int:
     return 0 if windowed else int(workload.submit[0])
 
 
-def setup_table(configs: Sequence[RunConfig], nodes: int, jobs: int, clock: int, *, outages: bool) -> Records:
+def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *, outages: bool) -> Records:
     """Turn validated configurations into one SETUP record each.
 
     Raises
@@ -131,7 +131,7 @@ def setup_table(configs: Sequence[RunConfig], nodes: int, jobs: int, clock: int,
         If choices do not go together.
     """
     setups = np.zeros(len(configs), SETUP)
-    setups["count"], setups["nodes"], setups["clock"] = jobs, nodes, clock
+    setups["count"], setups["nodes"], setups["clock"] = len(workload), nodes, first_clock(workload)
     for setup, config in zip(setups, configs, strict=True):
         policy = find_policy(config.policy)
         if outages and config.window:
@@ -145,13 +145,18 @@ def setup_table(configs: Sequence[RunConfig], nodes: int, jobs: int, clock: int,
             "hybrid": (REQUEST, real, REQUEST),
             "predicted": (PREDICTED, PREDICTED, PREDICTED),
         }[config.estimates]
-        placement = "lowest" if outages and config.placement == "count" else config.placement
+        placement = config.placement
+        if placement == "count" and policy.code == REPLAY and workload.node_ids is not None:
+            placement = "recorded"
+        elif placement == "count" and outages:
+            placement = "lowest"
         factor = config.multifactor
         setup["policy"] = policy.code
         setup["backfill"] = BACKFILLS.index(config.backfill)
-        setup["cqsim"] = config.semantics == "cqsim"
+        setup["cqsim"] = config.semantics == "cqsim" and policy.code != REPLAY
         setup["score_length"], setup["wait_length"], setup["plan_length"] = score, wait, plan
         setup["run_length"] = real
+        setup["overdue"] = not (plan == real or (plan == REQUEST and real == CUT)) or bool(workload.initial.any())
         setup["depth"], setup["window"] = config.depth, config.window
         setup["placement"] = PLACEMENTS.index(placement)
         setup["seed"] = np.uint64(config.seed % 2**64)
@@ -166,8 +171,8 @@ def check_recorded(workload: Workload, config: RunConfig) -> None:
         missing = workload.start == UNKNOWN
         if missing.any():
             raise PolicyError(
-                f"policy=replay needs a recorded start for every job, but {int(missing.sum())} of {len(workload)} jobs of "
-                f"{workload.name or 'the workload'} have none (the first is job {workload.id[missing][0]}); choose "
+                f"policy=replay needs a recorded start for every job, but {int(missing.sum())} of {len(workload)} jobs "
+                f"of {workload.name or 'the workload'} have none (the first is job {workload.id[missing][0]}); choose "
                 "another policy or drop those jobs."
             )
     if config.placement == "recorded" and workload.node_ids is None:

@@ -62,7 +62,7 @@ class View:
     free : int
         Nodes that are free and up.
     queue : (q,) int64
-        Rows of the waiting jobs, in the order of the last pass; new arrivals of a policy that moves with time stand last.
+        Rows of the waiting jobs, in the order of the last pass; under a policy that moves with time new ones stand last.
     running : (r,) int64
         Rows of the running jobs, by planned end.
     planned_end : (r,) int64
@@ -161,7 +161,7 @@ class Twin:
         clock = first_clock(workload)
         self._jobs = jobs if jobs is not None else job_table(workload, config.multifactor, predicted)
         self._outages = outage_table(self.outages, clock)
-        self._setup = setup_table([config], system.nodes, len(workload), clock, outages=bool(self.outages))
+        self._setup = setup_table([config], workload, system.nodes, outages=bool(self.outages))
         self._state = allocate(self._setup, self._outages, user_count(workload))
         announce_compilation()
         self.reset()
@@ -410,7 +410,10 @@ class Twin:
             state=job["phase"].astype(np.int8),
             attempts=pd.DataFrame({name: lost[name] for name in ("job", "start", "end")}) if len(lost) else None,
             placement=_node_lists(st.runs[0, : self._counter("runs")], jobs) if self._setup["placement"][0] else None,
-            counters={name: self._counter(name) for name in ("passes", "displaced", "relocated", "delayed")},
+            counters={
+                **{name: self._counter(name) for name in ("passes", "displaced", "relocated")},
+                "delayed": int((job["start"] > self.workload.start).sum()) if self.config.policy == "replay" else 0,
+            },
             clock=self.clock,
         )
 

@@ -1,7 +1,7 @@
 """What may start behind a blocked head: first-fit, EASY, conservative; and the look-ahead window.
 
-All work on counts of nodes. `steps` (STEP records) is the availability profile: from `steps[i].time` on, `steps[i].free`
-nodes are believed free. Chosen jobs are written to `picks`; the caller starts them.
+All work on counts of nodes. `steps` (STEP records) is the availability profile: from `steps[i].time` on,
+`steps[i].free` nodes are believed free. Chosen jobs are written to `picks`; the caller starts them.
 """
 
 from __future__ import annotations
@@ -122,8 +122,14 @@ def fits(steps, count, need, end):
 
 @kernel()
 def pick_firstfit(queue, first, end, job, free, picks):
-    """Pick every job that fits, in order."""
-    count = 0
+    """Pick every job that fits, in order.
+
+    Returns
+    -------
+    count, last : int
+        Jobs picked; place of the last one in the queue.
+    """
+    count, last = 0, first
     for i in range(first, end):
         if free == 0:
             break
@@ -132,7 +138,8 @@ def pick_firstfit(queue, first, end, job, free, picks):
             free -= need
             picks[count] = queue[i]
             count += 1
-    return count
+            last = i
+    return count, last
 
 
 @kernel()
@@ -141,10 +148,10 @@ def pick_easy(queue, first, end, job, now, free, shadow, extra, picks):
 
     Returns
     -------
-    count, extra : int
-        Jobs picked; extra nodes left.
+    count, last, extra : int
+        Jobs picked; place of the last one in the queue; extra nodes left.
     """
-    count = 0
+    count, last = 0, first
     for i in range(first, end):
         if free == 0:
             break
@@ -158,47 +165,66 @@ def pick_easy(queue, first, end, job, now, free, shadow, extra, picks):
         free -= need
         picks[count] = queue[i]
         count += 1
-    return count, extra
+        last = i
+    return count, last, extra
 
 
 @kernel()
-def pick_reserving(queue, first, end, job, steps, count, depth, picks):
+def may_start(who, job, now, free, shadow, extra):
+    """Tell whether a job could start behind the head's reservation alone."""
+    need = job[who].nodes
+    return need <= free and (need <= extra or now + job[who].wait <= shadow)
+
+
+@kernel()
+def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, picks):
     """Pick behind reservations: the first `depth` jobs that can't start get one (conservative: all).
 
-    `queue[first]` is the blocked head; the profile of `count` steps is used up. Returns the number of jobs picked.
+    `queue[first]` is the blocked head, with its shadow time and extra nodes; the profile of `count` steps is used up.
+    Nothing behind the last job that could still start can change what starts in this pass, so the pass ends there; and
+    as reservations are added, fewer and fewer jobs could.
+
+    Returns
+    -------
+    picked, place : int
+        Jobs picked; place of the last one in the queue.
     """
-    # nothing behind the last job that fits now can change what starts in this pass
-    free = steps[0].free
-    last = first
-    for i in range(first + 1, end):
-        if job[queue[i]].nodes <= free:
-            last = i
-    picked = 0
+    now, free = steps[0].time, steps[0].free
+    last = end - 1
+    while last > first and not may_start(queue[last], job, now, free, shadow, extra):
+        last -= 1
+    picked, place = 0, first
     reserved = 0
-    for i in range(first, last + 1):
-        need, length = np.int64(job[queue[i]].nodes), job[queue[i]].wait
-        starts = i > first and need <= free and fits(steps, count, need, steps[0].time + length)
-        if starts:
+    i = first
+    while i <= last and last > first:
+        who = queue[i]
+        need, length = np.int64(job[who].nodes), job[who].wait
+        if i > first and need <= free and fits(steps, count, need, now + length):
             count = reserve(steps, count, need, length, 0)
-            picks[picked] = queue[i]
+            picks[picked] = who
             picked += 1
+            place = i
             free -= need
-            if free == 0:
-                break
         elif reserved < depth:
-            place = find(steps, count, need, length, 0)
-            if place < count:
-                count = reserve(steps, count, need, length, place)
+            step = find(steps, count, need, length, 0)
+            if step < count:
+                count = reserve(steps, count, need, length, step)
                 reserved += 1
-    return picked
+        i += 1
+        while last >= i and not (
+            may_start(queue[last], job, now, free, shadow, extra)
+            and fits(steps, count, np.int64(job[queue[last]].nodes), now + job[queue[last]].wait)
+        ):
+            last -= 1
+    return picked, place
 
 
 @kernel()
 def best_window(queue, first, width, job, steps, free, now, cqsim, plan, running, order, best):
     """Find the order of the first `width` waiting jobs that ends earliest, and write it to best[:width].
 
-    Orders are tried from the present one on, the last place varying slowest, the largest index first; each job is placed
-    no earlier than the one before it, and the first order with the strictly earliest latest end wins.
+    Orders are tried from the present one on, the last place varying slowest, the largest index first; each job is
+    placed no earlier than the one before it, and the first order with the strictly earliest latest end wins.
     `order` is working space.
     """
     for i in range(width):

@@ -16,18 +16,28 @@ from twin_gym.kernels.nodes import (
     STEPS,
     add,
     any_visible,
-    choose,
-    choose_recorded,
+    choose_for,
     discard,
     fill,
     occupy,
     vacate,
 )
-from twin_gym.kernels.order import REPLAY, charge, fixed_score, length_of, moves, order_queue
+from twin_gym.kernels.order import (
+    LAST_FORMULA,
+    MULTIFACTOR,
+    REPLAY,
+    charge,
+    fixed_score,
+    formula,
+    length_of,
+    moves,
+    order_queue,
+)
 from twin_gym.kernels.queue import heap_pop, heap_remove, plan_remove, queue_insert
 from twin_gym.kernels.schedule import (
+    close_gaps,
     idle_pass,
-    remove_started,
+    pass_by_count,
     replay,
     schedule_by_count,
     schedule_by_node,
@@ -48,7 +58,6 @@ from twin_gym.kernels.state import (
     NEVER,
     PENDING,
     QUEUED,
-    RECORDED,
     REFUSED,
     TIMEOUT,
     UNKNOWN,
@@ -76,7 +85,7 @@ def join(who, policy, setup, sim, queue, job):
     sim.fresh += 1
 
 
-@kernel()
+@kernel(forceinline=True)
 def enter(jobs, setup, job, row, who, policy):
     """Copy what the schedule needs of a job from the shared table."""
     job[who].submit = jobs.submit[row]
@@ -85,11 +94,16 @@ def enter(jobs, setup, job, row, who, policy):
     job[who].wait = length_of(jobs, row, setup.wait_length)
     job[who].plan = length_of(jobs, row, setup.plan_length)
     job[who].run = length_of(jobs, row, setup.run_length)
-    if not moves(policy):
+    if policy <= LAST_FORMULA:
+        if not moves(policy):
+            t, n = np.float64(job[who].request), np.float64(job[who].nodes)
+            s = np.float64(job[who].submit - jobs.submit[setup.first])
+            job[who].score = formula(policy, 0, t, n, s, 1.0, 1.0)
+    elif policy != MULTIFACTOR:
         job[who].score = fixed_score(policy, jobs, setup, row, who)
 
 
-@kernel()
+@kernel(forceinline=True)
 def submit_next(jobs, setup, sim, queue, job):
     """Let the next job arrive; return whether it was admitted (an initial one is not: it runs already)."""
     who = sim.arrived
@@ -133,15 +147,8 @@ def settle(named, jobs, setup, sim, job, started, node, free_bits, runs, rows, u
         who = started[k]
         row = setup.first + who
         if setup.placement != COUNT and not named:
-            need = np.int64(job[who].nodes)
-            found = False
-            if jobs.node_offsets.shape[0] > row + 1 and (setup.placement == RECORDED or setup.policy == REPLAY):
-                begin, end = jobs.node_offsets[row], jobs.node_offsets[row + 1]
-                found = choose_recorded(free_bits, jobs.node_values, begin, end, need, rows[CHOSEN])
-                sim.relocated += not found
-            if not found:
-                rows[AMONG, :] = free_bits
-                choose(rows[AMONG], need, setup.placement, rows[CHOSEN])
+            rows[AMONG, :] = free_bits
+            sim.relocated += choose_for(who, jobs, setup, job, rows[AMONG], rows[CHOSEN])
             occupy(rows[CHOSEN], who, sim, job, node, free_bits, runs)
         if usage.shape[0] > 1:
             charge(usage, jobs.user[row], job[who].nodes, sim.clock, setup.half_life)
@@ -189,10 +196,15 @@ def begin_outage(k, jobs, outages, setup, st, e):
             sim.free -= 1
     if outages.mode[k] == DRAIN:
         return
-    for i in range(outages.offsets[k], outages.offsets[k + 1]):
-        who = node[outages.values[i]].owner
-        if who >= 0:
-            kill(who, outages.mode[k], jobs, setup, st, e)
+    while True:
+        first = -1  # of the jobs in its way, the one that started first
+        for i in range(outages.offsets[k], outages.offsets[k + 1]):
+            who = node[outages.values[i]].owner
+            if who >= 0 and (first < 0 or st.job[e, who].turn < st.job[e, first].turn):
+                first = who
+        if first < 0:
+            return
+        kill(first, outages.mode[k], jobs, setup, st, e)
 
 
 @kernel()
@@ -231,7 +243,7 @@ def decide(jobs, outages, setups, st, e, policy, backfill):
             sim.fresh = 0
             sim.grown = 0
             schedule_by_node(
-                outages, st.active[e], setup, sim, queue, job, heap, plan, started,
+                jobs, outages, st.active[e], setup, sim, queue, job, heap, plan, started,
                 st.node[e], st.free_bits[e], st.runs[e], st.steps[e], st.step_bits[e], backfill,
             )  # fmt: skip
         else:
@@ -247,7 +259,7 @@ def decide(jobs, outages, setups, st, e, policy, backfill):
 # ------------------------------------------------------------------------------------------------ the loop
 
 
-@kernel()
+@kernel(forceinline=True)
 def next_event(jobs, outages, setup, sim, queue, heap, known):
     """Return time and class of the next event (NEVER: none); classes break ties.
 
@@ -306,8 +318,8 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
     Returns
     -------
     int
-        DONE: nothing is left to happen. UNTIL: the clock stands at `until`. DECISION: a pass is due (do it with `decide`
-        or `start_given`, clear `due`, come again). GROW: enlarge the logs, and come again. EVENTS.
+        DONE: nothing is left to happen. UNTIL: the clock stands at `until`. DECISION: a pass is due (do it with
+        `decide` or `start_given`, clear `due`, come again). GROW: enlarge the logs, and come again. EVENTS.
     """
     setup, sim = setups[e], st.sim[e]
     queue, job, heap, plan = st.queue[e], st.job[e], st.heap[e], st.plan[e]
@@ -315,6 +327,9 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
     known = st.active.shape[1]
     named = setup.placement != COUNT
     runs, lost, rows = st.runs.shape[1], st.lost.shape[1], st.step_bits.shape[1]
+    # without identities, outages and usage a pass needs few arrays, and handing over all would cost as much as the pass
+    started, picks, steps = st.started[e], st.picks[e], st.steps[e]
+    plain = not named and usage.shape[0] == 1 and setup.policy != REPLAY
     while True:
         if named and must_grow(setup, sim, runs, lost, rows, known):
             return GROW
@@ -322,7 +337,11 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
         if sim.due and (time > sim.clock or setup.cqsim):
             if stop and sim.end > sim.first:
                 return DECISION
-            decide(jobs, outages, setups, st, e, setup.policy, setup.backfill)
+            if plain and sim.order == setup.policy:
+                pass_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, setup.policy, setup.backfill)
+                sim.started = 0
+            else:
+                decide(jobs, outages, setups, st, e, setup.policy, setup.backfill)
             sim.due = 0
             continue
         if time > until or time == NEVER:
@@ -372,7 +391,7 @@ def start_given(jobs, setups, st, e, chosen):
             break
         start_now(who, sim, job, st.heap[e], st.plan[e], st.started[e])
         started += 1
-    remove_started(sim, queue, job)
+    close_gaps(sim, queue, job, sim.end - 1)
     sim.head = -1
     sim.passes += 1
     sim.fresh = 0
@@ -396,7 +415,7 @@ def reset(jobs, outages, setups, st, e):
     sim.clock = clock
     sim.free = setup.nodes
     sim.arrived = sim.sequence = sim.due = sim.fresh = sim.extra = sim.first = sim.end = sim.running = sim.started = 0
-    sim.passes = sim.displaced = sim.relocated = sim.delayed = sim.begun = sim.ended = sim.runs = sim.lost = 0
+    sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = 0
     sim.grown = 1
     sim.order = setup.policy
     sim.head = -1

@@ -1,7 +1,8 @@
 """Which nodes a job gets: sets of nodes as bits (64 a word), node choice, the placement log, and planning by node.
 
 Rows 0 and 1 of `step_bits` are working space: the nodes chosen for a job, and those among which it may choose. The
-availability profile by node begins at row `STEPS`: row `STEPS + i` holds the nodes believed free from `steps[i].time` on.
+availability profile by node begins at row `STEPS`: row `STEPS + i` holds the nodes believed free from `steps[i].time`
+on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from twin_gym.kernels.backfill import believed_end
 from twin_gym.kernels.jit import kernel
-from twin_gym.kernels.state import CONTIGUOUS
+from twin_gym.kernels.state import CONTIGUOUS, RECORDED
 
 CHOSEN, AMONG, STEPS = 0, 1, 2
 ONE = np.uint64(1)
@@ -161,6 +162,22 @@ def choose_recorded(free_bits, values, begin, end, need, chosen):
 
 
 @kernel()
+def choose_for(who, jobs, setup, job, bits, chosen):
+    """Choose a job's nodes among `bits`, which may be used up; return whether it could not have its recorded ones."""
+    need = np.int64(job[who].nodes)
+    row = setup.first + who
+    missed = False
+    if setup.placement == RECORDED and jobs.node_offsets.shape[0] > row + 1:
+        begin, end = jobs.node_offsets[row], jobs.node_offsets[row + 1]
+        if begin < end:
+            if choose_recorded(bits, jobs.node_values, begin, end, need, chosen):
+                return False
+            missed = True
+    choose(bits, need, setup.placement, chosen)
+    return missed
+
+
+@kernel()
 def occupy(chosen, who, sim, job, node, free_bits, runs):
     """Give the chosen nodes to a job, and log them as runs of consecutive nodes."""
     previous = -2
@@ -206,7 +223,7 @@ def vacate(who, job, node, free_bits):
 @kernel(forceinline=True)
 def visible(outages, active, k, now):
     """Tell whether the scheduler knows of outage k: it goes on now, or it is planned and not over."""
-    return outages.end[k] > now and (active[k] == 1 or outages.planned[k] == 1)
+    return active[k] == 1 or (outages.planned[k] == 1 and outages.end[k] > now)
 
 
 @kernel()
@@ -246,7 +263,7 @@ def profile_by_node(outages, active, nodes, now, plan, running, job, node, free_
         if visible(outages, active, k, now):
             if outages.start[k] > now:
                 count = add_step(steps, count, outages.start[k])
-            count = add_step(steps, count, outages.end[k])
+            count = add_step(steps, count, max(outages.end[k], now + 1))
     row = rows[STEPS]
     fill(row, nodes)
     for i in range(running):
@@ -266,7 +283,7 @@ def profile_by_node(outages, active, nodes, now, plan, running, job, node, free_
     for k in range(active.shape[0]):
         if visible(outages, active, k, now):
             for step in range(count):
-                if outages.start[k] <= steps[step].time < outages.end[k]:
+                if outages.start[k] <= steps[step].time < max(outages.end[k], now + 1):
                     for v in range(outages.offsets[k], outages.offsets[k + 1]):
                         discard(rows[STEPS + step], outages.values[v])
     for word in range(row.shape[0]):

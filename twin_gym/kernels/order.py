@@ -39,6 +39,7 @@ PRIORITY = 21
 MULTIFACTOR = 22
 REPLAY = 23
 RANDOM = 24
+LAST_FORMULA = BAL  # up to here a score needs nothing but the job, the clock and the queue
 
 
 @kernel(forceinline=True)
@@ -48,7 +49,7 @@ def moves(policy):
 
 
 @kernel()
-def formula(policy, w, t, n, s, z, l):
+def formula(policy, w, t, n, s, z, l):  # noqa: E741 - the letters of the published formulas
     """Score a waiting job by a policy that needs nothing but the job itself.
 
     Parameters
@@ -156,7 +157,7 @@ def fair_share(usage, who, now, half_life):
     accrue(usage, total, now, half_life)
     if not usage[total].amount > 0.0:
         return 1.0
-    return math.pow(2.0, -(usage[who].amount / usage[total].amount) * total)
+    return math.pow(2.0, -(usage[who].amount / usage[total].amount) / (1.0 / total))
 
 
 @kernel()
@@ -185,7 +186,7 @@ def fixed_score(policy, jobs, setup, row, number):
     return formula(policy, 0, t, np.float64(jobs.nodes[row]), s, 1.0, 1.0)
 
 
-@kernel()
+@kernel(forceinline=True)
 def length_of(jobs, row, which):
     """Return one of a job's lengths: RUNTIME, CUT, REQUEST or PREDICTED, s."""
     if which == REQUEST:
@@ -205,11 +206,11 @@ def score_moving(policy, queue, first, end, job, now):
         for i in range(first, end):
             longest = max(longest, now - job[queue[i]].submit)
             shortest = min(shortest, job[queue[i]].request)
-    z, l = np.float64(longest), np.float64(shortest)
+    z, shortest_request = np.float64(longest), np.float64(shortest)
     for i in range(first, end):
         who = queue[i]
         t, n = np.float64(job[who].request), np.float64(job[who].nodes)
-        job[who].score = formula(policy, now - job[who].submit, t, n, 0.0, z, l)
+        job[who].score = formula(policy, now - job[who].submit, t, n, 0.0, z, shortest_request)
 
 
 @kernel()

@@ -15,14 +15,14 @@ from twin_gym.kernels.nodes import (
     CHOSEN,
     STEPS,
     available,
-    choose,
+    choose_for,
     find_by_node,
     occupy,
     profile_by_node,
     reserve_by_node,
 )
-from twin_gym.kernels.order import moves
-from twin_gym.kernels.queue import heap_push, plan_insert
+from twin_gym.kernels.order import moves, score_moving
+from twin_gym.kernels.queue import heap_push, plan_insert, sort_queue
 from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
 
 
@@ -51,20 +51,14 @@ def start_now(who, sim, job, heap, plan, started):
 
 
 @kernel()
-def remove_started(sim, queue, job):
-    """Close the gaps that started jobs have left in the queue."""
-    first, end = sim.first, sim.end
-    while first < end and job[queue[first]].phase != QUEUED:
-        first += 1
-    kept = first
-    while kept < end and job[queue[kept]].phase == QUEUED:
-        kept += 1
-    for i in range(kept + 1, end):
+def close_gaps(sim, queue, job, last):
+    """Close the gaps that started jobs have left in the queue up to place `last`: what stands before them moves up."""
+    hole = last
+    for i in range(last, sim.first - 1, -1):
         if job[queue[i]].phase == QUEUED:
-            queue[kept] = queue[i]
-            kept += 1
-    sim.first = first
-    sim.end = kept
+            queue[hole] = queue[i]
+            hole -= 1
+    sim.first = hole + 1
 
 
 @kernel()
@@ -85,9 +79,8 @@ def replay(jobs, setup, sim, queue, job, heap, plan, started):
         if due > sim.clock:
             break
         if job[who].nodes <= sim.free:
-            sim.delayed += sim.clock > due
             start_now(who, sim, job, heap, plan, started)
-    remove_started(sim, queue, job)
+    close_gaps(sim, queue, job, sim.end - 1)
 
 
 @kernel()
@@ -115,10 +108,17 @@ def newcomer(setup, sim, queue, job, heap, plan, started, backfill):
             sim.extra -= need
         if setup.wait_length != setup.plan_length:
             sim.shadow = UNKNOWN  # it is planned to run longer than it was believed to
+    elif backfill == CONSERVATIVE or setup.depth > 1:
+        # among many reservations only the last in order can't change anything for the others
+        exact = setup.overdue == 0 and setup.wait_length == setup.plan_length
+        return exact and need > sim.free and queue[sim.end - 1] == who
     else:
         return False
     start_now(who, sim, job, heap, plan, started)
-    remove_started(sim, queue, job)
+    if queue[sim.end - 1] == who:
+        sim.end -= 1
+    else:
+        close_gaps(sim, queue, job, sim.end - 1)
     return True
 
 
@@ -141,50 +141,68 @@ def schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps,
         while i < end and job[queue[i]].nodes <= sim.free:
             start_now(queue[i], sim, job, heap, plan, started)
             i += 1
-    if i > first:
-        remove_started(sim, queue, job)
-        first, end = sim.first, sim.end
+    if i > first and setup.window > 1:
+        close_gaps(sim, queue, job, i - 1 if not blocked else min(first + setup.window, end) - 1)
+    else:
+        sim.first = i
+    first = sim.first
     if first == end:
         return
     head = queue[first]
     sim.head = head
     sim.shadow = UNKNOWN
-    count = np.int64(0)
-    if backfill == EASY and setup.depth == 1:
+    if backfill == NONE:
+        return
+    if backfill == FIRSTFIT:
+        count, last = pick_firstfit(queue, first + 1, end, job, sim.free, picks)
+    else:
         shadow, extra = shadow_of(np.int64(job[head].nodes), sim.free, now, cqsim, plan, sim.running, job)
-        count, extra = pick_easy(queue, first + 1, end, job, now, sim.free, shadow, extra, picks)
-        sim.extra = extra
-        if count == 0 or setup.wait_length == setup.plan_length:
-            sim.shadow = shadow  # holds until nodes come back, unless a job is planned to run longer than believed
-    elif backfill == FIRSTFIT:
-        count = pick_firstfit(queue, first + 1, end, job, sim.free, picks)
-    elif backfill != NONE and sim.free > 0 and end - first > 1:
-        number = profile(steps, sim.free, now, cqsim, plan, sim.running, job)
-        depth = setup.depth if backfill == EASY else NEVER
-        count = pick_reserving(queue, first, end, job, steps, number, depth, picks)
+        if backfill == EASY and setup.depth == 1:
+            count, last, extra = pick_easy(queue, first + 1, end, job, now, sim.free, shadow, extra, picks)
+            sim.extra = extra
+            if count == 0 or setup.wait_length == setup.plan_length:
+                sim.shadow = shadow  # holds until nodes come back, unless a job is planned to run longer than believed
+        elif sim.free > 0 and end - first > 1:
+            number = profile(steps, sim.free, now, cqsim, plan, sim.running, job)
+            depth = setup.depth if backfill == EASY else NEVER
+            count, last = pick_reserving(queue, first, end, job, steps, number, depth, shadow, extra, picks)
+        else:
+            return
     if count > 0:
         for k in range(count):
             start_now(picks[k], sim, job, heap, plan, started)
-        remove_started(sim, queue, job)
+        close_gaps(sim, queue, job, last)
 
 
 @kernel()
-def start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows):
+def pass_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, policy, backfill):
+    """Do one pass by a policy that needs nothing but the jobs and the clock, on counts of nodes."""
+    if idle_pass(setup, sim, queue, job, heap, plan, started, policy, backfill):
+        return
+    if moves(policy):
+        score_moving(policy, queue, sim.first, sim.end, job, sim.clock)
+        sort_queue(queue, sim.first, sim.end, job, picks, setup.cqsim == 0)
+        sim.order = policy
+    schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, backfill)
+
+
+@kernel()
+def start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows):
     """Start a job on nodes chosen among row AMONG."""
-    choose(rows[AMONG], np.int64(job[who].nodes), placement, rows[CHOSEN])
+    sim.relocated += choose_for(who, jobs, setup, job, rows[AMONG], rows[CHOSEN])
     occupy(rows[CHOSEN], who, sim, job, node, free_bits, runs)
     start_now(who, sim, job, heap, plan, started)
 
 
 @kernel()
 def schedule_by_node(
-    outages, active, setup, sim, queue, job, heap, plan, started, node, free_bits, runs, steps, rows, backfill
+    jobs, outages, active, setup, sim, queue, job, heap, plan, started, node, free_bits, runs, steps, rows, backfill
 ):
     """Pass over a sorted queue while an outage is visible.
 
     What starts must find nodes that stay up as long as it is believed to run; reservations are kept on named nodes.
     """
-    nodes, now, placement = setup.nodes, sim.clock, setup.placement
+    nodes, now = setup.nodes, sim.clock
     count = profile_by_node(outages, active, nodes, now, plan, sim.running, job, node, free_bits, steps, rows)
     end = sim.end
     head = np.int64(-1)
@@ -192,7 +210,7 @@ def schedule_by_node(
         who = queue[i]
         need = np.int64(job[who].nodes)
         if need <= sim.free and available(rows, steps, count, 0, job[who].wait) >= need:
-            start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows)
+            start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows)
             for word in range(rows.shape[1]):
                 rows[STEPS, word] &= ~rows[CHOSEN, word]
         elif head < 0:
@@ -207,15 +225,15 @@ def schedule_by_node(
             who = queue[i]
             need, length = np.int64(job[who].nodes), job[who].wait
             if i > head and available(rows, steps, count, 0, length) >= need:
-                start_by_node(who, placement, sim, job, heap, plan, started, node, free_bits, runs, rows)
+                start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows)
                 count = reserve_by_node(rows, steps, count, 0, length)
             elif reserved < depth:
                 step = find_by_node(rows, steps, count, need, length)
                 if step < count:
-                    choose(rows[AMONG], need, placement, rows[CHOSEN])
+                    choose_for(who, jobs, setup, job, rows[AMONG], rows[CHOSEN])
                     count = reserve_by_node(rows, steps, count, step, length)
                     reserved += 1
-    remove_started(sim, queue, job)
+    close_gaps(sim, queue, job, end - 1)
 
 
 @kernel()
