@@ -14,7 +14,7 @@ help: ## list the commands
 	@echo "Choose another Python with PYTHON=python3.12; pass options to pytest with PYTEST_ARGS='-k easy'."
 
 demo: $(VENV)/.stamp-run ## reschedule a synthetic job log under several policies: a table and pictures
-	@$(BIN)/twin-gym compare
+	@$(BIN)/twin-gym demo
 
 test: lint ## linters, type checks and all tests
 	@$(BIN)/pytest $(PYTEST_ARGS)
@@ -23,7 +23,7 @@ test-fast: $(VENV)/.stamp-test ## the tests that take seconds, without linters
 	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
 
 bench: $(VENV)/.stamp-test ## measure speed and memory
-	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python $$script; done
+	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 lint: $(VENV)/.stamp-test typecheck ## ruff and mypy
 	@$(BIN)/ruff check

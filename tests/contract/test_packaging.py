@@ -126,3 +126,8 @@ print(twin_gym.__file__, *names, sep="\\n")
 
 def test_the_installed_command_line_answers(site: Path, tmp_path: Path) -> None:
     assert "twin-gym" in run(sys.executable, "-m", "twin_gym", "--help", folder=tmp_path, path=site)
+
+
+def test_the_installed_command_line_finds_its_configuration(site: Path, tmp_path: Path) -> None:
+    words = ("simulate", "system=frontier", "workload=uniform", "--cfg", "job")
+    assert "policy: fcfs" in run(sys.executable, "-m", "twin_gym", *words, folder=tmp_path, path=site)
