@@ -90,9 +90,10 @@ def read_numbers(source: Source, width: int, least: int, progress: Progress | No
 
 def _parse(body: bytes, width: int, least: int) -> list[npt.NDArray[Any]] | None:
     """Return the columns of some lines, or None if one of them is malformed."""
+    full = b"0 " * width + b"\n"  # pandas refuses more columns than the longest line has
     try:
         frame = pd.read_csv(
-            io.BytesIO(body),
+            io.BytesIO(full + body),
             sep=r"\s+",
             header=None,
             names=range(width),
@@ -109,7 +110,7 @@ def _parse(body: bytes, width: int, least: int) -> list[npt.NDArray[Any]] | None
         return None
     columns = []
     for place in range(width):
-        column = frame[place].to_numpy()
+        column = frame[place].to_numpy()[1:]
         if column.dtype.kind not in "if":
             return None
         if column.dtype.kind == "f":

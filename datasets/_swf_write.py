@@ -7,7 +7,6 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -17,9 +16,11 @@ from pyarrow import csv
 
 from twin_gym.errors import WorkloadError
 from twin_gym.workload import UNKNOWN, Status, Workload
+from twin_gym.workload_io import whole_file
 
 from ._numbers import MISSING
 from ._swf_format import CALENDAR, FIELDS, KEPT, leading, names_of, unit_of, write_header
+from ._text import label
 
 LINES = 1 << 18
 """Jobs turned into text at a time."""
@@ -44,31 +45,20 @@ def save(workload: Workload, target: str | PathLike[str] | IO[bytes] | IO[str]) 
     WorkloadError
         If it can't be written.
     """
-    if not isinstance(target, str | PathLike):
-        for piece in _pieces(workload):
-            _hand_over(target, piece)
-        return
-    path = Path(target)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(unfinished, "wb") as file:
-            if path.suffix == ".gz":  # neither name nor time in the file: equal logs are equal files
+    if isinstance(target, str | PathLike):
+        with whole_file(target) as file:
+            if os.fspath(target).endswith(".gz"):  # neither name nor time inside: equal logs are equal files
                 with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                     packed.writelines(_pieces(workload))
             else:
                 file.writelines(_pieces(workload))
-        unfinished.replace(path)
+        return
+    text = isinstance(target, io.TextIOBase)
+    try:
+        for piece in _pieces(workload):
+            target.write(piece.decode() if text else piece)  # type: ignore[arg-type]
     except OSError as error:
-        raise WorkloadError(f"{path} can't be written: {error.strerror or error}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _hand_over(file: Any, piece: bytes) -> None:
-    if isinstance(file, io.TextIOBase):
-        file.write(piece.decode())
-    else:
-        file.write(piece)
+        raise WorkloadError(f"{label(target)} can't be written: {error.strerror or error}.") from error
 
 
 def _pieces(workload: Workload) -> Iterator[bytes]:

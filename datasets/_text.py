@@ -98,9 +98,7 @@ def _read(source: Source, where: str, progress: Progress | None) -> Iterator[byt
         except (gzip.BadGzipFile, zlib.error) as error:
             raise WorkloadError(f"{where} is damaged: its gzip data can't be unpacked; fetch it again.") from error
         except UnicodeDecodeError as error:
-            raise WorkloadError(
-                f"{where} is not text in the encoding it was opened with; open it in mode 'rb'."
-            ) from error
+            raise WorkloadError(f"{where} is not text in the encoding it was opened with; use mode 'rb'.") from error
         except OSError as error:
             raise WorkloadError(f"{where} can't be read: {error.strerror or error}.") from error
 

@@ -37,6 +37,8 @@ class Labels(NamedTuple):
             return cls(codes, tuple(map(str, series.cat.categories)))
         if pd.api.types.is_numeric_dtype(series.dtype):
             series = series.where(series >= 0)
+        elif series.dtype == object:  # names of several types can't be sorted
+            series = series.where(series.isna(), series.map(_digits))
         codes, uniques = pd.factorize(series, sort=True)
         return cls(codes.astype(np.int32), tuple(_digits(name) for name in uniques))
 
@@ -76,6 +78,9 @@ def whole(values: Any, name: str) -> Whole:
     """
     if values is None:
         return Whole(np.empty(0, dtype=np.int64), None)
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.kind in "iu":  # integers with gaps stay exact
+        return Whole(values.fillna(UNKNOWN).to_numpy(dtype=np.int64), None)
     array = _array(values)
     if array.dtype.kind in "iub":
         if array.dtype.kind == "u":
@@ -83,15 +88,13 @@ def whole(values: Any, name: str) -> Whole:
         return Whole(array.astype(np.int64, copy=False), None)
     if array.dtype.kind != "f":
         series = pd.Series(values)
-        if isinstance(series.dtype, pd.api.extensions.ExtensionDtype) and series.dtype.kind in "iu":  # Int64 with gaps
-            return Whole(series.fillna(UNKNOWN).to_numpy(dtype=np.int64), None)
         array = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(array) & series.notna().to_numpy())
         if wrong.size:
             raise WorkloadError(
                 f"Column '{name}', row {wrong[0] + 1}: {series.iloc[wrong[0]]!r} is not a number; correct or remove it."
             )
-    finite = np.isfinite(array)
+    finite = np.isfinite(array) & (array != float(UNKNOWN))
     # beyond 2**53 float64 has no fractions and beyond 2**63 no int64: such values are only marked as too large
     clipped = np.clip(np.where(finite, array, 0.0), -(LONGEST + 1), LONGEST + 1)
     nearest = np.rint(clipped)

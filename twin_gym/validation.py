@@ -116,9 +116,14 @@ class Report:
         """Return the defects that occurred with their counts."""
         return {finding.defect: finding.count for finding in self.findings}
 
+    @property
+    def lines(self) -> list[str]:
+        """The report, line by line."""
+        total = f"{self.read:,} jobs read, {self.kept:,} kept, {self.dropped:,} dropped"
+        return [total, *map(str, self.findings), *self.notes]
+
     def __str__(self) -> str:
-        lines = [f"{self.read:,} jobs read, {self.kept:,} kept, {self.dropped:,} dropped"]
-        return "\n  ".join([*lines, *map(str, self.findings), *self.notes])
+        return "\n  ".join(self.lines)
 
     def noting(self, *remarks: str) -> Report:
         """Return the report with further notes."""

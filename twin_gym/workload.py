@@ -148,7 +148,7 @@ class Workload:
         jobs = len(self.id)
         where = self.origin or self.name
         if jobs == 0:
-            raise WorkloadError(f"{where} holds no job that can run; {self.report}.")
+            raise WorkloadError(f"{where} holds no job that can run: {', '.join(self.report.lines)}.")
         for name, dtype in COLUMNS.items():
             self._seal(name, np.ascontiguousarray(getattr(self, name), dtype=dtype), jobs)
         for name in LABELS:

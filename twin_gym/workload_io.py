@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,16 +43,31 @@ NUMBERS: dict[str, dict[str, str]] = {
 
 
 def write(workload: Workload, path: str | PathLike[str]) -> None:
-    """Write a workload; the file appears at once and whole, or not at all."""
+    """Write a workload; the file appears whole or not at all."""
+    with whole_file(path) as file:
+        pq.write_table(_table(workload), file, compression="zstd")
+
+
+@contextmanager
+def whole_file(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its name only when it is complete.
+
+    Raises
+    ------
+    WorkloadError
+        If it can't be written; what stood there before is left as it was.
+    """
     path = Path(path)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        pq.write_table(_table(workload), unfinished, compression="zstd")
+        with open(unfinished, "wb") as file:
+            yield file
         unfinished.replace(path)
     except OSError as error:
         raise WorkloadError(f"{path} can't be written: {error.strerror or error}.") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written nothing is left to remove
+            unfinished.unlink(missing_ok=True)
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
