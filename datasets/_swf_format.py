@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from twin_gym.workload import UNITS
@@ -73,9 +74,9 @@ def names_of(digits: Iterable[str], value: str) -> tuple[str, ...]:
     names = [named.get(int(number), number) for number in numbers]
     if len(set(names)) == len(names):
         return tuple(names)
-    return tuple(
-        name if names.count(name) == 1 else f"{name} ({number})" for name, number in zip(names, numbers, strict=True)
-    )
+    times = Counter(names)
+    pairs = zip(names, numbers, strict=True)
+    return tuple(name if times[name] == 1 else f"{name} ({number})" for name, number in pairs)
 
 
 def leading(text: str | None) -> int | None:

@@ -126,7 +126,9 @@ def _numbers(
         numbers = [int(name) for name in names]
     else:
         numbers = list(range(1, len(names) + 1))
-        header[key] = "\n".join(f"{number} {name}" for number, name in zip(numbers, names, strict=True))
+        header[key] = "\n".join(
+            f"{number} {' '.join(name.split())}" for number, name in zip(numbers, names, strict=True)
+        )
     return np.array([*numbers, MISSING], dtype=np.int64)[codes]
 
 

@@ -23,7 +23,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def encode(cls, values: Any, jobs: int) -> Labels:
-        """Encode any column of names or numbers; missing values and negative numbers are unknown.
+        """Encode any column of names or numbers; missing values, blank names and negative numbers are unknown.
 
         Numbers are named by their decimal digits and ordered by size, names alphabetically, categories as they are.
         """
@@ -37,8 +37,9 @@ class Labels(NamedTuple):
             return cls(codes, tuple(map(str, series.cat.categories)))
         if pd.api.types.is_numeric_dtype(series.dtype):
             series = series.where(series >= 0)
-        elif series.dtype == object:  # names of several types can't be sorted
+        else:  # as text, because names of several types can't be sorted
             series = series.where(series.isna(), series.map(_digits))
+            series = series.where(series.str.strip() != "")
         codes, uniques = pd.factorize(series, sort=True)
         return cls(codes.astype(np.int32), tuple(_digits(name) for name in uniques))
 

@@ -121,9 +121,10 @@ def test_names_of_dropped_jobs_are_forgotten() -> None:
     assert (workload.users, workload.user.tolist()) == (("bob",), [0])
 
 
-def test_names_of_several_types() -> None:
-    workload = Workload.from_frame(frame(user=[7, "ann"]))
+def test_names_of_several_types_and_blank_ones() -> None:
+    workload = Workload.from_frame(frame(user=[7, "ann"], account=[" ", "x"]))
     assert [workload.users[code] for code in workload.user] == ["7", "ann"]
+    assert (workload.accounts, workload.account.tolist()) == (("x",), [-1, 0])
 
 
 def test_states_by_name_and_number() -> None:

@@ -34,7 +34,7 @@ def workloads(draw: st.DrawFn, *, rich: bool = True, max_jobs: int = 12) -> Work
         "start": start,
         "user": draw(lists(st.one_of(st.none(), NAMES), jobs)),
         "account": draw(lists(st.one_of(st.none(), st.integers(0, 5)), jobs)),
-        "partition": draw(lists(NAMES.filter(str.strip), jobs)),
+        "partition": draw(lists(NAMES, jobs)),
         "status": draw(lists(st.sampled_from(list(Status)), jobs)),
         "capacity": draw(st.one_of(st.none(), st.integers(1, 10**6))),
         "unit": draw(st.sampled_from(["node", "processor"])),
