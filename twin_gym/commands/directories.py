@@ -56,14 +56,26 @@ def filled(directory: Path) -> Iterator[Path]:
     ------
     Path
         The directory under its temporary name, beside the final one.
+
+    Raises
+    ------
+    ResultError
+        If something in it can't be written.
     """
     target = directory.absolute()
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    partial.mkdir(parents=True)
+    replaced = partial.with_suffix(".replaced")
     try:
+        partial.mkdir(parents=True)
         yield partial
         if target.exists():
-            shutil.rmtree(target)
+            target.rename(replaced)
         partial.rename(target)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ResultError(
+            f"{directory} can't be written: {reason}; free space or choose another place (out=DIR)."
+        ) from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        for rest in (partial, replaced):
+            shutil.rmtree(rest, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +70,7 @@ class Session:
                 run_table(f"{result.label}: {workload.name} on {system.name} ({system.nodes:,} nodes)", result.summary)
             )
             out.print(describe(result.summary), soft_wrap=True)
-            out.print(f"Written to {directory}", soft_wrap=True)
+            out.print(f"Written to {directory}", markup=False, soft_wrap=True)
         else:
             out.print(f"{job.number:02d}  {' '.join(job.overrides)}: {describe(result.summary)}", soft_wrap=True)
         slowdown = result.summary["bounded_slowdown_mean"]
@@ -84,7 +85,13 @@ class Session:
         rows = [(label, done.summary) for label, done in zip(labels, sweep, strict=True)]
         folder = sweep[0].directory.parent
         console().print(runs_table(f"{len(sweep)} runs", names, rows))
-        console().print(f"Written to {folder}", soft_wrap=True)
+        with (folder / "sweep.csv").open("w", newline="", encoding="utf-8") as file:
+            numbers = csv.writer(file)
+            keys = [key for key in sweep[0].summary if key not in names]
+            numbers.writerow([*names, *keys, "directory"])
+            for (label, summary), done in zip(rows, sweep, strict=True):
+                numbers.writerow([*label, *(summary.get(key) for key in keys), done.directory.name])
+        console().print(f"Written to {folder}", markup=False, soft_wrap=True)
 
     def kept(self) -> str:
         """Say what an interrupted command has left."""

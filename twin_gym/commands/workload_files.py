@@ -76,12 +76,13 @@ def _read_csv(path: Path, options: Mapping[str, Any]) -> Workload:
         frame = pd.read_csv(path)
         for name in ("submit", "start", "end"):
             if name in frame and not pd.api.types.is_numeric_dtype(frame[name].dtype):
-                frame[name] = pd.to_datetime(frame[name], utc=True)
+                frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
         return Workload.from_frame(frame, **{"name": path.stem, **options})
     except WorkloadError as error:
         raise error if str(path) in str(error) else WorkloadError(f"{path}: {error}") from error
     except (ValueError, UnicodeDecodeError) as error:  # pandas' parser: not a table
-        raise WorkloadError(f"{path} can't be read as a table of jobs with a header line: {error}.") from error
+        reason = " ".join(str(error).split(". ")[0].split()).rstrip(".")
+        raise WorkloadError(f"{path} can't be read as a table of jobs with a header line: {reason}.") from error
 
 
 def check_target(path: str | Path, *, overwrite: bool) -> None:
