@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from twin_gym import metrics
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 P = ParamSpec("P")
 R = TypeVar("R")
+
+DENSITY = "viridis_r"  # colour map: pale for little, dark for much; even in grey and with any kind of colour vision
 
 # Okabe & Ito's palette, told apart with any kind of colour vision
 BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7"
@@ -49,6 +54,7 @@ _LOOK = {
     "ytick.labelsize": 12,
 }
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+_TICKS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (36000, "10 h"), (864000, "10 d"))
 _BINS = 400  # of a long timeline: about three pixels each
 _NICE = (60, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 2 * 86400, 7 * 86400)  # widths of a bin that people know
 
@@ -68,13 +74,14 @@ def drawn(function: Callable[P, R]) -> Callable[P, R]:
     return inside
 
 
-def new_figure(width: float, height: float, title: str, subtitle: str) -> Any:
-    """Return an empty `matplotlib.figure.Figure`, inches wide and high, with a headline and a line below it."""
+def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure:
+    """Return an empty figure, inches wide and high, with a headline and a line below it."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), layout="constrained")
     room = 0.72 / height  # for the two lines
-    figure.get_layout_engine().set(rect=(0.0, 0.0, 0.995, 1.0 - room), w_pad=0.08, h_pad=0.08)
+    layout = ConstrainedLayoutEngine(rect=(0.0, 0.0, 0.995, 1.0 - room), w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(width, height), layout=layout)
     figure.text(0.012, 1 - 0.10 / height, title, size=17, weight="bold", va="top")
     figure.text(0.012, 1 - 0.46 / height, subtitle, size=12.5, color=GREY, va="top")
     return figure
@@ -87,8 +94,17 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 def readable(seconds: float) -> str:
     """Write a length of time as people say it."""
-    size, name = time_unit(seconds)
-    return f"{seconds / size:.3g} {name}"
+    size, name = next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
+    return f"{seconds / size:.3g} {'day' if seconds == size == 86400 else name}"
+
+
+def label_times(axis: Any, size: float = 1.0) -> None:
+    """Give a logarithmic axis of times (in units of `size` s) ticks that people read."""
+    limits = tuple(axis.get_view_interval())
+    axis.set_ticks([tick / size for tick, _ in _TICKS], labels=[name for _, name in _TICKS])
+    axis.set_ticks([], minor=True)
+    axis.set_tick_params(labelsize=11)
+    axis.set_view_interval(*limits, ignore=True)  # which ticks outside have moved
 
 
 class TimeAxis:
@@ -121,7 +137,7 @@ class TimeAxis:
 
         locator = AutoDateLocator(minticks=4, maxticks=9)
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
         first, last = (np.datetime64(self._epoch + second, "s") for second in self._limits)
         axes.set_xlabel(f"time (UTC), {str(first)[:10]} to {str(last)[:10]}")
 

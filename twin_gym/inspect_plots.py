@@ -10,6 +10,7 @@ import numpy.typing as npt
 from twin_gym import metrics
 from twin_gym.drawing import (
     BLUE,
+    DENSITY,
     GREY,
     INK,
     ORANGE,
@@ -19,6 +20,7 @@ from twin_gym.drawing import (
     bin_width,
     binned,
     drawn,
+    label_times,
     new_figure,
     readable,
 )
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from twin_gym.workload import Workload
 
-_TICKS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (36000, "10 h"), (864000, "10 d"))
 _SHOWN = 12  # users by name
 
 
@@ -40,8 +41,8 @@ def inspect(workload: Workload) -> Figure:
     Where a log records no starts, there are no waits: the arrivals stand alone, and the load is the offered one.
     """
     size = "" if workload.capacity is None else f" on {workload.capacity:,} {workload.unit}s"
-    days = max(workload.span, 1)
-    subtitle = f"{len(workload):,} jobs of {_count(len(workload.users), 'user')}{size}, submitted in {readable(days)}"
+    people = f" of {_count(len(workload.users), 'user')}" if workload.users else ""
+    subtitle = f"{len(workload):,} jobs{people}{size}, submitted in {readable(max(workload.span, 1))}"
     figure = new_figure(17, 9.6, f"Workload: {workload.name}", subtitle)
     panels = figure.subplots(2, 3).ravel()
     for axes, draw in zip(panels, (_sizes, _runtimes, _requests, _arrivals, _load, _users), strict=True):
@@ -58,10 +59,10 @@ def _sizes(axes: Any, w: Workload) -> None:
     where = np.arange(len(edges))
     axes.bar(where - 0.2, 100 * jobs / jobs.sum(), 0.4, color=SKY, label="jobs")
     axes.bar(where + 0.2, 100 * area / area.sum(), 0.4, color=BLUE, label=f"{w.unit}-hours")
-    names = [name.replace("_", "–") for name in metrics.size_names(edges)]
-    rotation = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if len(edges) > 5 else {}
-    axes.set_xticks(where, names, **rotation)
-    axes.set_xlabel(f"requested {w.unit}s")
+    names = [f"{edge}" if edge < 1024 else f"{edge // 1024}k" for edge in map(int, edges)]
+    every = slice(None, None, 1 if len(edges) < 10 else 2)
+    axes.set_xticks(where[every], names[every])
+    axes.set_xlabel(f"requested {w.unit}s, up to")
     axes.set_ylabel("share [%]")
     axes.set_title("Job sizes")
     axes.grid(axis="x", visible=False)
@@ -80,7 +81,8 @@ def _runtimes(axes: Any, w: Workload) -> None:
         axes.step(
             ordered[pick], 100 * (pick + 1) / len(ordered), where="post", color=color, linestyle=style, label=label
         )
-    _time_scale(axes.xaxis, axes.set_xscale)
+    axes.set_xscale("log")
+    label_times(axes.xaxis)
     axes.set_xlim(max(int(w.runtime.min()), 1) * 0.8, max(w.requested_time.max(), w.runtime.max()) * 1.3)
     axes.set_ylim(0, 102)
     axes.axvline(np.median(w.runtime), color=GREY, linestyle=":", linewidth=1.5)
@@ -104,20 +106,21 @@ def _requests(axes: Any, w: Workload) -> None:
         gridsize=38,
         bins="log",
         mincnt=1,
-        cmap="cividis_r",
+        cmap=DENSITY,
         linewidths=0.1,
         extent=extent,
     )
     axes.plot((low, high), (low, high), color=VERMILION, linewidth=1.4)
-    _time_scale(axes.xaxis)
-    _time_scale(axes.yaxis)
+    label_times(axes.xaxis)
+    label_times(axes.yaxis)
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     ratio = 100 * w.runtime.sum(dtype=np.float64) / w.requested_time.sum(dtype=np.float64)
     over = 100 * float((w.runtime > w.requested_time).mean())
-    axes.set_xlabel(f"requested time (of which {ratio:.0f} % is used)")
+    axes.set_xlabel(f"requested time ({ratio:.0f} % of it is used)")
     axes.set_ylabel("recorded runtime")
-    axes.set_title(f"Requested and actual ({over:.1f} % above the line ran too long)")
+    axes.set_title("Requested and actual time")
+    axes.text(0.03, 0.97, f"{over:.1f} % of the jobs\nran too long", transform=axes.transAxes, va="top", fontsize=11.5)
     axes.figure.colorbar(cells, ax=axes, label="jobs", pad=0.01)
 
 
@@ -144,7 +147,7 @@ def _arrivals(axes: Any, w: Workload) -> None:
         gridsize=(44, 26),
         bins="log",
         mincnt=1,
-        cmap="cividis_r",
+        cmap=DENSITY,
         linewidths=0.1,
         extent=(*limits, -0.1, np.log10(top)),
     )
@@ -152,8 +155,15 @@ def _arrivals(axes: Any, w: Workload) -> None:
     mean = np.bincount(bin_of, weights=wait, minlength=len(edges) - 1)
     count = np.bincount(bin_of, minlength=len(edges) - 1)
     mean = np.divide(mean, count, out=np.full(len(mean), np.nan), where=count > 0)
-    axes.stairs(np.maximum(mean, 1), axis(edges), baseline=None, color=VERMILION, label=f"mean in {readable(width)}")
-    _time_scale(axes.yaxis)
+    axes.stairs(
+        np.maximum(mean, 1),
+        axis(edges),
+        baseline=None,
+        color=VERMILION,
+        linewidth=2.2,
+        label=f"mean in {readable(width)}",
+    )
+    label_times(axes.yaxis)
     axes.set_ylim(0.75, top)
     axes.set_ylabel("recorded wait (none: 1 s)")
     axes.set_title(f"Arrivals and waits (mean {readable(float(wait.mean()))})")
@@ -180,23 +190,28 @@ def _load(axes: Any, w: Workload) -> None:
         axes.stairs(running, axis(edges), baseline=None, color=BLUE, label="running as recorded")
     mean = float(np.dot(offered, np.diff(edges)) / (edges[-1] - edges[0]))
     number = f"{mean:.0f} %" if w.capacity is not None else f"{mean:,.0f}"
-    axes.axhline(mean, color=INK, linestyle="--", linewidth=1.4, label=f"mean submitted, {number}")
-    axes.set_ylim(0, max(float(offered.max()), 100.0 if w.capacity is not None else 0.0) * 1.25 or 1)
+    axes.axhline(mean, color=INK, linestyle="--", linewidth=1.4, label=f"mean submitted {number}")
+    axes.set_ylim(0, max(float(offered.max()), 100.0 if w.capacity is not None else 0.0) * 1.4 or 1)
     axes.set_ylabel(label)
     axes.set_title(f"Load, mean of {readable(width)}")
-    axes.legend(loc="upper left", ncols=3, fontsize=10.5, columnspacing=1.0, handlelength=1.4)
+    axes.legend(loc="upper left", ncols=2, fontsize=10.5, columnspacing=0.8, handlelength=1.2)
     axis.apply(axes)
 
 
 def _users(axes: Any, w: Workload) -> None:
     """Shares of the users with most node-hours, and of all others."""
+    axes.set_title(f"Users with most {w.unit}-hours")
+    if not w.users:
+        axes.text(0.5, 0.5, "users are not recorded", transform=axes.transAxes, ha="center", color=GREY)
+        axes.set_axis_off()
+        return
     codes = np.where(w.user < 0, len(w.users), w.user)
     area = np.bincount(codes, weights=_area(w), minlength=len(w.users) + 1)
     jobs = np.bincount(codes, minlength=len(w.users) + 1)
     names = [*w.users, "unknown"]
     order = [int(user) for user in np.argsort(-area, kind="stable") if jobs[user]]
     top, rest = order[:_SHOWN], order[_SHOWN:]
-    labels = [names[user][:14] for user in top]
+    labels = [_clipped(names[user]) for user in top]
     shares = [(100 * area[user] / area.sum(), 100 * jobs[user] / jobs.sum()) for user in top]
     if rest:
         labels.append(f"{_count(len(rest), 'other')}")
@@ -207,7 +222,6 @@ def _users(axes: Any, w: Workload) -> None:
     axes.set_yticks(where, labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlabel("share [%]")
-    axes.set_title(f"Users with most {w.unit}-hours")
     axes.grid(axis="y", visible=False)
     axes.legend()
 
@@ -238,13 +252,8 @@ def _thinned(count: int, limit: int = 500_000) -> Any:
     return slice(None) if count <= limit else np.linspace(0, count - 1, limit).astype(np.int64)
 
 
-def _time_scale(axis: Any, set_scale: Any = None) -> None:
-    """Label a logarithmic axis of times in units that people read."""
-    if set_scale is not None:
-        set_scale("log")
-    axis.set_ticks([tick for tick, _ in _TICKS], labels=[name for _, name in _TICKS])
-    axis.set_ticks([], minor=True)
-    axis.set_tick_params(labelsize=11)
+def _clipped(name: str, length: int = 12) -> str:
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 def _count(number: int, noun: str) -> str:

@@ -40,8 +40,9 @@ def spread(values: Numbers) -> Spread:
 
 def slowdown(wait: Ints, runtime: Ints) -> Floats:
     """T / r: how much longer a job took than on an empty machine [Feitelson 2001]; NaN where r = 0."""
-    turnaround = np.add(wait, runtime, dtype=np.float64)
-    return np.divide(turnaround, runtime, out=np.full(len(runtime), np.nan), where=runtime > 0)
+    ratio: Floats = np.full(len(runtime), np.nan)
+    np.divide(np.add(wait, runtime, dtype=np.float64), runtime, out=ratio, where=runtime > 0)
+    return ratio
 
 
 def bounded_slowdown(wait: Ints, runtime: Ints, tau: float = 10.0) -> Floats:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from twin_gym.drawing import (
     BLUE,
+    DENSITY,
     GREEN,
     INK,
     ORANGE,
@@ -23,12 +24,14 @@ from twin_gym.drawing import (
     TimeAxis,
     draw_steps,
     drawn,
+    label_times,
     new_figure,
     readable,
     time_unit,
 )
 from twin_gym.errors import OptionError
-from twin_gym.result import UNKNOWN, Result
+from twin_gym.result import Result
+from twin_gym.workload import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +66,7 @@ def utilization(result: Result) -> Figure:
     if isinstance(mean, float):
         axes.axhline(100 * mean, color=VERMILION, linestyle="--", label=f"mean of the run, {100 * mean:.1f} %")
     axes.set_ylim(0, 103)
-    axes.set_ylabel("busy nodes [%]")
+    axes.set_ylabel(f"busy {result.scenario.unit}s [%]")
     axis.apply(axes)
     _legend_above(axes)
     return figure
@@ -92,7 +95,7 @@ def queue(result: Result) -> Figure:
 def gantt(result: Result) -> Figure:
     """Draw every job as a box, time by nodes, coloured by its wait; boxes that an outage cut short are hatched.
 
-    Without node identities (``placement=count``) each job is drawn on the lowest rows that are free.
+    Boxes of which no nodes are known (``placement=count``, or cut short) are drawn on the lowest rows that are free.
 
     Raises
     ------
@@ -105,6 +108,7 @@ def gantt(result: Result) -> Figure:
             f"A Gantt chart of {len(o):,} jobs can't be read; draw at most {_GANTT_JOBS:,}, for instance a window."
         )
     from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import PolyCollection
     from matplotlib.colors import PowerNorm
 
     ran = np.flatnonzero(o.start != UNKNOWN)
@@ -119,35 +123,30 @@ def gantt(result: Result) -> Figure:
     axes = figure.add_subplot()
     axis = _time_axis(result)
     # a few jobs wait very long: the root leaves differences among the others visible
-    colors = ScalarMappable(PowerNorm(0.5, 0, max(float(wait.max(initial=0)) / size, 1e-9)), "cividis_r")
+    colors = ScalarMappable(PowerNorm(0.5, 0, max(float(wait.max(initial=0)) / size, 1e-9)), DENSITY)
     rows = _rows(result, row, start, end, cut)
-    origin, limit = axis(np.array([result.begin, max(result.finish, result.begin + 1)]))
-    for k in np.argsort(start, kind="stable"):
-        left, right = axis(np.array([max(start[k], result.begin), end[k]]))
-        color = colors.to_rgba(wait[k] / size)
-        for low, high in _runs(rows[k]):
-            box = axes.barh(
-                low,
-                right - left,
-                high - low,
-                left,
-                align="edge",
-                color=color,
-                edgecolor="white",
-                linewidth=0.8 if len(row) < 300 else 0.2,
-                hatch="////" if cut[k] else None,
-            )
-            text = str(o.id[row[k]])
-            rotation = _room((right - left) / (limit - origin), (high - low) / result.scenario.nodes, text)
-            if rotation is not None:
-                axes.bar_label(
-                    box,
-                    [text],
-                    label_type="center",
-                    color="white" if sum(color[:3]) < 1.5 else INK,
-                    fontsize=11,
-                    rotation=rotation,
-                )
+    left, right = axis(np.maximum(start, result.begin)), axis(end)
+    span = float(np.ptp(axis(np.array([result.begin, max(result.finish, result.begin + 1)]))))
+    shades = colors.to_rgba(wait / size)
+    for hatched in (False, True):
+        corners, faces = [], []
+        for k in np.flatnonzero(cut == hatched):
+            for low, high in _runs(rows[k]):
+                corners.append([(left[k], low), (right[k], low), (right[k], high), (left[k], high)])
+                faces.append(shades[k])
+                turn = _room((right[k] - left[k]) / span, (high - low) / result.scenario.nodes, str(o.id[row[k]]))
+                if turn is not None:
+                    ink = "white" if np.dot(shades[k][:3], (0.299, 0.587, 0.114)) < 0.55 else INK
+                    where = ((left[k] + right[k]) / 2, (low + high) / 2)
+                    axes.text(*where, str(o.id[row[k]]), ha="center", va="center", color=ink, size=11, rotation=turn)
+        boxes = PolyCollection(
+            corners,
+            facecolors=faces,
+            edgecolors="white",
+            linewidths=0.8 if len(row) < 300 else 0.2,
+            hatch="////" if hatched else None,
+        )
+        axes.add_collection(boxes, autolim=False)
     axes.set_ylim(0, result.scenario.nodes)
     axes.set_ylabel("node" if result.placement is not None else "nodes (drawn on the lowest free rows)")
     axes.grid(axis="y", visible=False)
@@ -178,7 +177,7 @@ def compare(runs: pd.DataFrame | Sequence[Result]) -> Figure:
     policies, backfills = list(dict.fromkeys(table["policy"])), list(dict.fromkeys(table["backfill"]))
     overlay = 1 < len(results) <= _OVERLAID
     bars = max(3.0, 0.3 * len(table) + 0.25 * len(policies) + 0.9)
-    subtitle = "each bar is one run" if not results else _about(results[0])
+    subtitle = f"{len(table)} runs of {table['jobs'].iloc[0]:,} jobs" if not results else _about(results[0])
     figure = new_figure(14, bars + (3.4 if overlay else 0) + 1.3, "Policies and backfill compared", subtitle)
     grid = figure.add_gridspec(2 if overlay else 1, 3, height_ratios=[bars, 3.4] if overlay else [1])
     longest = float(np.nanmax(table["wait_mean"].to_numpy(np.float64), initial=0.0))
@@ -192,6 +191,9 @@ def compare(runs: pd.DataFrame | Sequence[Result]) -> Figure:
     for column, (name, factor, label, title, text) in enumerate(panels):
         first = axes = figure.add_subplot(grid[0, column], sharey=first)
         _bars(axes, table, policies, backfills, table[name].to_numpy(np.float64) * factor, text)
+        if name == "wait_mean" and axes.get_xscale() == "log":
+            label_times(axes.xaxis, size)
+            label = "mean wait"
         axes.set_xlabel(label)
         axes.set_title(title)
         axes.tick_params(axis="y", labelleft=column == 0, length=0)
@@ -238,7 +240,7 @@ def _bars(axes: Any, table: pd.DataFrame, policies: list[str], backfills: list[s
     logarithmic = len(known) > 1 and known.min() > 0 and known.max() > 25 * known.min()
     if logarithmic:
         axes.set_xscale("log")
-        axes.set_xlim(known.min() / 2, known.max() * (known.max() / known.min()) ** 0.3)
+        axes.set_xlim(known.min() / 2, known.max() * (known.max() / known.min()) ** 0.35)
     else:
         axes.set_xlim(0, max(known.max(initial=0.0) * 1.25, 1e-9))
     for k, name in enumerate(backfills):
@@ -287,21 +289,23 @@ def _overlay(axes: Any, results: list[Result]) -> None:
     axes.set_ylabel("busy nodes [%]")
     axes.set_title(f"Utilization over time, mean of {readable(width)}")
     axis.apply(axes)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=11)
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=_OVERLAID, fontsize=11)
 
 
 def _rows(
     result: Result, row: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any], cut: npt.NDArray[Any]
 ) -> list[npt.NDArray[Any]]:
     """Return the node rows of every box: recorded by the run, or the lowest that are free."""
-    free_at = np.full(result.scenario.nodes, np.iinfo(np.int64).min)
+    recorded = result.placement
     rows: list[npt.NDArray[Any]] = [np.zeros(0, np.int64)] * len(row)
+    if recorded is not None:
+        rows = [np.sort(recorded[int(j)]) if not lost else empty for j, lost, empty in zip(row, cut, rows, strict=True)]
     for k in np.lexsort((end, start)):
-        taken = result.placement[int(row[k])] if result.placement is not None and not cut[k] else np.zeros(0, np.int64)
-        if len(taken) == 0:
-            taken = np.flatnonzero(free_at <= start[k])[: result.outcome.nodes[row[k]]]
-        free_at[taken] = end[k]
-        rows[k] = np.sort(taken)
+        if len(rows[k]) == 0:
+            free = np.ones(result.scenario.nodes, bool)
+            for other in np.flatnonzero((start < end[k]) & (end > start[k])):
+                free[rows[other]] = False
+            rows[k] = np.flatnonzero(free)[: result.outcome.nodes[row[k]]]
     return rows
 
 

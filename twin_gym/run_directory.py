@@ -17,6 +17,7 @@ schemas. The same run gives the same bytes: nothing written depends on when or w
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -43,6 +44,7 @@ from twin_gym.result import Attempts, Outcome, Result, Scenario
 from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _log = logging.getLogger("twin_gym")
 
 _CHUNK = 1 << 20  # jobs in a row group: bounds the memory that writing takes
@@ -94,10 +96,9 @@ def write(result: Result, directory: Path, *, csv: bool, figures: bool, overwrit
         _write_files(result, partial, csv=csv, figures=figures)
         _publish(partial, target, replaces)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ResultError(
-            f"The run can't be written to {directory}: {reason}; free space or choose another directory."
-        ) from None
+        reason = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        remedy = "free some space or choose" if error.errno in _FULL else "choose"
+        raise ResultError(f"The run can't be written to {directory}: {reason}; {remedy} another directory.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     if replaces:
@@ -129,7 +130,7 @@ def _publish(partial: Path, target: Path, replaces: bool) -> None:
     target.rename(old)
     try:
         partial.rename(target)
-    except OSError:
+    except BaseException:  # Ctrl-C among them
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
@@ -160,9 +161,8 @@ def _config(result: Result) -> str:
     if scenario.fingerprint is None and result.workload is not None:
         scenario = replace(scenario, fingerprint=result.workload.fingerprint())
     document = {"twin_gym": version("twin-gym"), "scenario": asdict(scenario), "run": result.config.to_dict()}
-    return "# What was run. twin_gym.Result.load reads this directory.\n" + yaml.safe_dump(
-        document, sort_keys=False, allow_unicode=True
-    )
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    return "# What was run. twin_gym.Result.load reads this directory.\n" + text
 
 
 def _write_jobs(result: Result, folder: Path, *, csv: bool) -> None:
