@@ -88,8 +88,9 @@ def _outage(record: Mapping[str, Any], where: str) -> Outage:
         start, end = int(record["start"]), int(record["end"])
     except (TypeError, ValueError) as error:
         raise OptionError(f"{where}: start and end must be whole seconds ({error}).") from None
+    mode = str(record.get("mode") or "drain").strip()
     try:
-        return Outage(parse_nodes(record["nodes"]), start, end, str(record.get("mode") or "drain").strip(), bool(planned))
+        return Outage(parse_nodes(record["nodes"]), start, end, mode, bool(planned))
     except OptionError as error:
         raise OptionError(f"{where}: {error}") from None
 
@@ -113,10 +114,8 @@ def load_outages(path: str | Path) -> tuple[Outage, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"outage file {path} can't be read: {getattr(error, 'strerror', None) or error}.") from None
     if path.suffix == ".csv":
-        rows = list(csv.DictReader(text.splitlines()))
-        return tuple(
-            _outage({k: v for k, v in row.items() if k is not None}, f"{path}, line {i + 2}") for i, row in enumerate(rows)
-        )
+        rows = enumerate(csv.DictReader(text.splitlines()), start=2)
+        return tuple(_outage({k: v for k, v in row.items() if k is not None}, f"{path}, line {i}") for i, row in rows)
     if path.suffix not in (".yaml", ".yml"):
         raise OptionError(f"outage file {path} has the ending {path.suffix!r}; it must be .yaml, .yml or .csv.")
     import yaml

@@ -1,7 +1,7 @@
 """The table of ordering policies: name, formula, source. Their arithmetic stands in `kernels/order.py`.
 
-In the formulas, larger means earlier; w = wait so far [s], t = requested walltime [s], n = requested nodes, s = submit time
-since the workload's first submit [s], z = longest wait in the queue (1 if 0) [s], l = shortest request in the queue [s].
+In the formulas, larger means earlier; w = wait so far [s], t = requested walltime [s], n = requested nodes, s = submit
+time since the workload's first submit [s], z = longest wait in the queue (1 if 0) [s], l = shortest request in it [s].
 """
 
 from __future__ import annotations

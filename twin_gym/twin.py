@@ -26,7 +26,7 @@ from twin_gym.config import BACKFILLS, RunConfig
 from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
 from twin_gym.kernels import events as loop
 from twin_gym.kernels import jit
-from twin_gym.kernels.order import MULTIFACTOR, REPLAY, order_queue
+from twin_gym.kernels.order import MULTIFACTOR, REPLAY
 from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNTIL, Jobs, Records, State
 from twin_gym.outages import Outage, check_outages
 from twin_gym.policies import find_policy
@@ -62,7 +62,7 @@ class View:
     free : int
         Nodes that are free and up.
     queue : (q,) int64
-        Rows of the waiting jobs, in the order of the last pass; under a policy that moves with time new ones stand last.
+        Rows of the waiting jobs, in the order of the last pass; where the order moves with time new ones stand last.
     running : (r,) int64
         Rows of the running jobs, by planned end.
     planned_end : (r,) int64
@@ -314,9 +314,7 @@ class Twin:
         code = find_policy(policy or self.config.policy).code
         if code == MULTIFACTOR and self.config.policy != "multifactor":
             raise PolicyError("fair share is only kept by a twin that was built with policy='multifactor'.")
-        order_queue(
-            code, self._jobs, self._setup[0], state.sim[0], state.usage[0], state.queue[0], state.job[0], state.picks[0]
-        )
+        loop.sort_waiting(self._jobs, self._setup, state, 0, code)
         return self._queue(state)
 
     # ------------------------------------------------------------------------------------------------ copying

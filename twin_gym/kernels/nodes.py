@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin_gym.kernels.backfill import believed_end
-from twin_gym.kernels.jit import kernel
+from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.state import CONTIGUOUS, RECORDED
 
 CHOSEN, AMONG, STEPS = 0, 1, 2
@@ -161,14 +161,14 @@ def choose_recorded(free_bits, values, begin, end, need, chosen):
     return True
 
 
-@kernel()
+@inner()
 def choose_for(who, jobs, setup, job, bits, chosen):
     """Choose a job's nodes among `bits`, which may be used up; return whether it could not have its recorded ones."""
     need = np.int64(job[who].nodes)
-    row = setup.first + who
+    known = setup.first + who
     missed = False
-    if setup.placement == RECORDED and jobs.node_offsets.shape[0] > row + 1:
-        begin, end = jobs.node_offsets[row], jobs.node_offsets[row + 1]
+    if setup.placement == RECORDED and jobs.node_offsets.shape[0] > known + 1:
+        begin, end = jobs.node_offsets[known], jobs.node_offsets[known + 1]
         if begin < end:
             if choose_recorded(bits, jobs.node_values, begin, end, need, chosen):
                 return False
@@ -177,9 +177,10 @@ def choose_for(who, jobs, setup, job, bits, chosen):
     return missed
 
 
-@kernel()
-def occupy(chosen, who, sim, job, node, free_bits, runs):
+@inner()
+def occupy(chosen, who, row):
     """Give the chosen nodes to a job, and log them as runs of consecutive nodes."""
+    sim, job, node, free_bits, runs = row.sim[0], row.job, row.node, row.free_bits, row.runs
     previous = -2
     last = -1
     entry = sim.runs - 1
@@ -204,15 +205,16 @@ def occupy(chosen, who, sim, job, node, free_bits, runs):
     sim.runs = entry + 1
 
 
-@kernel()
-def vacate(who, job, node, free_bits):
+@inner()
+def vacate(who, row):
     """Take a job's nodes back; those that an outage holds go down instead. Returns the number of those."""
+    job, node = row.job, row.node
     gone = 0
     v = job[who].first_node
     while v >= 0:
         node[v].owner = -1
         if node[v].down == 0:
-            add(free_bits, v)
+            add(row.free_bits, v)
         else:
             gone += 1
         v = node[v].next
@@ -249,12 +251,15 @@ def add_step(steps, count, time):
     return count + 1
 
 
-@kernel()
-def profile_by_node(outages, active, nodes, now, plan, running, job, node, free_bits, steps, rows):
+@inner()
+def profile_by_node(outages, nodes, row):
     """Build the availability profile by node and return its number of steps.
 
     Every running job is believed to end at its planned end, an overdue one in the next second.
     """
+    active, plan, job, node = row.active, row.plan, row.job, row.node
+    steps, rows = row.steps, row.step_bits
+    now, running = row.sim[0].clock, row.sim[0].running
     steps[0].time = now
     count = 1
     for i in range(running):
@@ -264,12 +269,12 @@ def profile_by_node(outages, active, nodes, now, plan, running, job, node, free_
             if outages.start[k] > now:
                 count = add_step(steps, count, outages.start[k])
             count = add_step(steps, count, max(outages.end[k], now + 1))
-    row = rows[STEPS]
-    fill(row, nodes)
+    present = rows[STEPS]
+    fill(present, nodes)
     for i in range(running):
         v = job[plan[i].job].first_node
         while v >= 0:
-            discard(row, v)
+            discard(present, v)
             v = node[v].next
     i = 0
     for step in range(1, count):
@@ -286,8 +291,8 @@ def profile_by_node(outages, active, nodes, now, plan, running, job, node, free_
                 if outages.start[k] <= steps[step].time < max(outages.end[k], now + 1):
                     for v in range(outages.offsets[k], outages.offsets[k + 1]):
                         discard(rows[STEPS + step], outages.values[v])
-    for word in range(row.shape[0]):
-        row[word] &= free_bits[word]
+    for word in range(present.shape[0]):
+        present[word] &= row.free_bits[word]
     return count
 
 

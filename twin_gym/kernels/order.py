@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from twin_gym.kernels.jit import kernel
+from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.queue import sort_queue
 from twin_gym.kernels.state import CUT, REQUEST, RUNTIME
 
@@ -160,7 +160,7 @@ def fair_share(usage, who, now, half_life):
     return math.pow(2.0, -(usage[who].amount / usage[total].amount) / (1.0 / total))
 
 
-@kernel()
+@inner()
 def fixed_score(policy, jobs, setup, row, number):
     """Score a job by a policy whose order does not change with time.
 
@@ -186,7 +186,7 @@ def fixed_score(policy, jobs, setup, row, number):
     return formula(policy, 0, t, np.float64(jobs.nodes[row]), s, 1.0, 1.0)
 
 
-@kernel(forceinline=True)
+@inner(forceinline=True)
 def length_of(jobs, row, which):
     """Return one of a job's lengths: RUNTIME, CUT, REQUEST or PREDICTED, s."""
     if which == REQUEST:
@@ -213,35 +213,37 @@ def score_moving(policy, queue, first, end, job, now):
         job[who].score = formula(policy, now - job[who].submit, t, n, 0.0, z, shortest_request)
 
 
-@kernel()
-def score_others(policy, jobs, setup, usage, queue, first, end, job, now):
+@inner()
+def score_others(policy, jobs, setup, row):
     """Bring the scores of all waiting jobs up to date by multifactor, or by a policy that has only now been chosen."""
-    for i in range(first, end):
-        who = queue[i]
-        row = setup.first + who
+    job, now = row.job, row.sim[0].clock
+    for i in range(row.sim[0].first, row.sim[0].end):
+        who = row.queue[i]
+        known = setup.first + who
         if policy == MULTIFACTOR:
-            share = fair_share(usage, jobs.user[row], now, setup.half_life)
+            share = fair_share(row.usage, jobs.user[known], now, setup.half_life)
             job[who].score = (
                 setup.age * min((now - job[who].submit) / setup.max_age, 1.0)
                 + setup.size * (job[who].nodes / np.float64(setup.nodes))
                 + setup.fairshare * share
-                + setup.queue * jobs.queue_factor[row]
+                + setup.queue * jobs.queue_factor[known]
             )
         else:
-            job[who].score = fixed_score(policy, jobs, setup, row, who)
+            job[who].score = fixed_score(policy, jobs, setup, known, who)
 
 
-@kernel()
-def order_queue(policy, jobs, setup, sim, usage, queue, job, scratch):
+@inner()
+def order_queue(policy, jobs, setup, row):
     """Sort the queue for a pass; the queue of a policy that does not move is kept sorted as jobs join it."""
+    sim, queue, job = row.sim[0], row.queue, row.job
     first, end = sim.first, sim.end
     if first == end:
         return
     if moves(policy) and policy != MULTIFACTOR:
         score_moving(policy, queue, first, end, job, sim.clock)
     elif policy == MULTIFACTOR or sim.order != policy:
-        score_others(policy, jobs, setup, usage, queue, first, end, job, sim.clock)
+        score_others(policy, jobs, setup, row)
     else:
         return
-    sort_queue(queue, first, end, job, scratch, setup.cqsim == 0)
+    sort_queue(queue, first, end, job, row.picks, setup.cqsim == 0)
     sim.order = policy

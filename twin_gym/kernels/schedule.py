@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin_gym.kernels.backfill import best_window, pick_easy, pick_firstfit, pick_reserving, profile, shadow_of
-from twin_gym.kernels.jit import kernel
+from twin_gym.kernels.jit import inner
 from twin_gym.kernels.nodes import (
     AMONG,
     CHOSEN,
@@ -26,33 +26,34 @@ from twin_gym.kernels.queue import heap_push, plan_insert, sort_queue
 from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
 
 
-@kernel()
-def start_job(who, start, end, sim, job, heap, plan, started):
+@inner()
+def start_job(who, start, end, row):
     """Let a job run from `start` to `end` (s): nodes counted, entered among the running jobs and in `started`."""
-    turn = sim.sequence
-    running = sim.running
+    sim, job = row.sim[0], row.job
+    turn, running = sim.sequence, sim.running
     job[who].start = start
     job[who].end = end
     job[who].phase = RUNNING
     job[who].turn = turn
-    heap_push(heap, running, end, who, turn)
-    plan_insert(plan, running, start + job[who].plan, who, turn)
-    started[sim.started] = who
+    heap_push(row.heap, running, end, who, turn)
+    plan_insert(row.plan, running, start + job[who].plan, who, turn)
+    row.started[sim.started] = who
     sim.started += 1
     sim.sequence = turn + 1
     sim.running = running + 1
     sim.free -= job[who].nodes
 
 
-@kernel()
-def start_now(who, sim, job, heap, plan, started):
+@inner()
+def start_now(who, row):
     """Start a waiting job at the present time."""
-    start_job(who, sim.clock, sim.clock + job[who].run, sim, job, heap, plan, started)
+    start_job(who, row.sim[0].clock, row.sim[0].clock + row.job[who].run, row)
 
 
-@kernel()
-def close_gaps(sim, queue, job, last):
+@inner()
+def close_gaps(row, last):
     """Close the gaps that started jobs have left in the queue up to place `last`: what stands before them moves up."""
+    sim, queue, job = row.sim[0], row.queue, row.job
     hole = last
     for i in range(last, sim.first - 1, -1):
         if job[queue[i]].phase == QUEUED:
@@ -61,35 +62,38 @@ def close_gaps(sim, queue, job, last):
     sim.first = hole + 1
 
 
-@kernel()
-def nothing_fits(sim, queue, job):
+@inner()
+def nothing_fits(row):
     """Tell whether every waiting job needs more nodes than are free."""
+    sim, queue, job = row.sim[0], row.queue, row.job
     for i in range(sim.first, sim.end):
         if job[queue[i]].nodes <= sim.free:
             return False
     return True
 
 
-@kernel()
-def replay(jobs, setup, sim, queue, job, heap, plan, started):
+@inner()
+def replay(jobs, setup, row):
     """Start every job whose recorded start has come and that fits, in the order of recorded starts; nothing blocks."""
+    sim, queue, job = row.sim[0], row.queue, row.job
     for i in range(sim.first, sim.end):
         who = queue[i]
         due = jobs.recorded_start[setup.first + who]
         if due > sim.clock:
             break
         if job[who].nodes <= sim.free:
-            start_now(who, sim, job, heap, plan, started)
-    close_gaps(sim, queue, job, sim.end - 1)
+            start_now(who, row)
+    close_gaps(row, sim.end - 1)
 
 
-@kernel()
-def newcomer(setup, sim, queue, job, heap, plan, started, backfill):
+@inner(forceinline=True)
+def newcomer(setup, row, backfill):
     """Do the pass if only one job has arrived since the last one and the head is still blocked.
 
     Nothing else can start then: the head could not, and what stood behind it has only become less likely to end before
     the head's shadow time. Returns False if the pass must be done in full.
     """
+    sim, queue, job = row.sim[0], row.queue, row.job
     who = np.int64(sim.arrived - 1)
     if job[who].phase != QUEUED:
         return False  # a refused job came after it
@@ -114,35 +118,36 @@ def newcomer(setup, sim, queue, job, heap, plan, started, backfill):
         return exact and need > sim.free and queue[sim.end - 1] == who
     else:
         return False
-    start_now(who, sim, job, heap, plan, started)
+    start_now(who, row)
     if queue[sim.end - 1] == who:
         sim.end -= 1
     else:
-        close_gaps(sim, queue, job, sim.end - 1)
+        close_gaps(row, sim.end - 1)
     return True
 
 
-@kernel()
-def schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, backfill):
+@inner(forceinline=True)
+def schedule_by_count(setup, row, backfill):
     """Pass over a sorted queue by counts of nodes."""
+    sim, queue, job, plan, picks, steps = row.sim[0], row.queue, row.job, row.plan, row.picks, row.steps
     first, end, now, cqsim = sim.first, sim.end, sim.clock, setup.cqsim == 1
     i = first
     blocked = False
     if setup.window > 1 and end - first > 1:
         width = min(setup.window, end - first)
-        best_window(queue, first, width, job, steps, sim.free, now, cqsim, plan, sim.running, started, picks)
+        best_window(queue, first, width, job, steps, sim.free, now, cqsim, plan, sim.running, row.started, picks)
         for k in range(width):
             if job[picks[k]].nodes > sim.free:
                 blocked = True
                 break
-            start_now(picks[k], sim, job, heap, plan, started)
+            start_now(picks[k], row)
             i += 1
     if not blocked:
         while i < end and job[queue[i]].nodes <= sim.free:
-            start_now(queue[i], sim, job, heap, plan, started)
+            start_now(queue[i], row)
             i += 1
     if i > first and setup.window > 1:
-        close_gaps(sim, queue, job, i - 1 if not blocked else min(first + setup.window, end) - 1)
+        close_gaps(row, i - 1 if not blocked else min(first + setup.window, end) - 1)
     else:
         sim.first = i
     first = sim.first
@@ -170,47 +175,47 @@ def schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps,
             return
     if count > 0:
         for k in range(count):
-            start_now(picks[k], sim, job, heap, plan, started)
-        close_gaps(sim, queue, job, last)
+            start_now(picks[k], row)
+        close_gaps(row, last)
 
 
-@kernel()
-def pass_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, policy, backfill):
+@inner(forceinline=True)
+def pass_by_count(setup, row, policy, backfill):
     """Do one pass by a policy that needs nothing but the jobs and the clock, on counts of nodes."""
-    if idle_pass(setup, sim, queue, job, heap, plan, started, policy, backfill):
+    sim = row.sim[0]
+    if idle_pass(setup, row, policy, backfill):
         return
     if moves(policy):
-        score_moving(policy, queue, sim.first, sim.end, job, sim.clock)
-        sort_queue(queue, sim.first, sim.end, job, picks, setup.cqsim == 0)
+        score_moving(policy, row.queue, sim.first, sim.end, row.job, sim.clock)
+        sort_queue(row.queue, sim.first, sim.end, row.job, row.picks, setup.cqsim == 0)
         sim.order = policy
-    schedule_by_count(setup, sim, queue, job, heap, plan, started, picks, steps, backfill)
+    schedule_by_count(setup, row, backfill)
 
 
-@kernel()
-def start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows):
+@inner()
+def start_by_node(who, jobs, setup, row):
     """Start a job on nodes chosen among row AMONG."""
-    sim.relocated += choose_for(who, jobs, setup, job, rows[AMONG], rows[CHOSEN])
-    occupy(rows[CHOSEN], who, sim, job, node, free_bits, runs)
-    start_now(who, sim, job, heap, plan, started)
+    rows = row.step_bits
+    row.sim[0].relocated += choose_for(who, jobs, setup, row.job, rows[AMONG], rows[CHOSEN])
+    occupy(rows[CHOSEN], who, row)
+    start_now(who, row)
 
 
-@kernel()
-def schedule_by_node(
-    jobs, outages, active, setup, sim, queue, job, heap, plan, started, node, free_bits, runs, steps, rows, backfill
-):
+@inner()
+def schedule_by_node(jobs, outages, setup, row, backfill):
     """Pass over a sorted queue while an outage is visible.
 
     What starts must find nodes that stay up as long as it is believed to run; reservations are kept on named nodes.
     """
-    nodes, now = setup.nodes, sim.clock
-    count = profile_by_node(outages, active, nodes, now, plan, sim.running, job, node, free_bits, steps, rows)
+    sim, queue, job, steps, rows = row.sim[0], row.queue, row.job, row.steps, row.step_bits
+    count = profile_by_node(outages, setup.nodes, row)
     end = sim.end
     head = np.int64(-1)
     for i in range(sim.first, end):
         who = queue[i]
         need = np.int64(job[who].nodes)
         if need <= sim.free and available(rows, steps, count, 0, job[who].wait) >= need:
-            start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows)
+            start_by_node(who, jobs, setup, row)
             for word in range(rows.shape[1]):
                 rows[STEPS, word] &= ~rows[CHOSEN, word]
         elif head < 0:
@@ -218,14 +223,14 @@ def schedule_by_node(
             if backfill != FIRSTFIT:
                 break
     if head >= 0 and head + 1 < end and (backfill == EASY or backfill == CONSERVATIVE):
-        count = profile_by_node(outages, active, nodes, now, plan, sim.running, job, node, free_bits, steps, rows)
+        count = profile_by_node(outages, setup.nodes, row)
         depth = setup.depth if backfill == EASY else NEVER
         reserved = 0
         for i in range(head, end):
             who = queue[i]
             need, length = np.int64(job[who].nodes), job[who].wait
             if i > head and available(rows, steps, count, 0, length) >= need:
-                start_by_node(who, jobs, setup, sim, job, heap, plan, started, node, free_bits, runs, rows)
+                start_by_node(who, jobs, setup, row)
                 count = reserve_by_node(rows, steps, count, 0, length)
             elif reserved < depth:
                 step = find_by_node(rows, steps, count, need, length)
@@ -233,16 +238,17 @@ def schedule_by_node(
                     choose_for(who, jobs, setup, job, rows[AMONG], rows[CHOSEN])
                     count = reserve_by_node(rows, steps, count, step, length)
                     reserved += 1
-    close_gaps(sim, queue, job, end - 1)
+    close_gaps(row, end - 1)
 
 
-@kernel()
-def idle_pass(setup, sim, queue, job, heap, plan, started, policy, backfill):
+@inner(forceinline=True)
+def idle_pass(setup, row, policy, backfill):
     """Do the passes that need no look at the whole queue; return False for all others.
 
     Such are: no job waits; only one job has come behind a head that is still blocked; under an order that moves with
     time, no waiting job fits (its order need not be known then, unless ties remember the order of the last pass).
     """
+    sim = row.sim[0]
     known = sim.head
     fresh, grown = sim.fresh, sim.grown
     sim.passes += 1
@@ -253,9 +259,9 @@ def idle_pass(setup, sim, queue, job, heap, plan, started, policy, backfill):
         return True
     if moves(policy):
         sim.head = -1
-        return setup.cqsim == 0 and nothing_fits(sim, queue, job)
-    if grown == 0 and fresh == 1 and known >= 0 and queue[sim.first] == known and sim.order == policy:
-        if setup.window == 0 and newcomer(setup, sim, queue, job, heap, plan, started, backfill):
+        return setup.cqsim == 0 and nothing_fits(row)
+    if grown == 0 and fresh == 1 and known >= 0 and row.queue[sim.first] == known and sim.order == policy:
+        if setup.window == 0 and newcomer(setup, row, backfill):
             return True
     sim.head = -1
     return False

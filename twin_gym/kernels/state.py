@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from twin_gym.kernels.jit import borrowed, inner
+
 Int = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Byte = npt.NDArray[np.uint8]
@@ -160,7 +162,10 @@ USAGE = np.dtype([("amount", np.float64), ("time", np.int64), ("nodes", np.int64
 
 
 class State(NamedTuple):
-    """Everything that changes; a plain copy of these arrays is a snapshot."""
+    """Everything that changes; a plain copy of these arrays is a snapshot.
+
+    Inside the kernels the same names stand for one environment's row: `sim` (1,) SIM, `job` (J,) JOB, and so on.
+    """
 
     sim: Records  # (E,) SIM
     job: Records  # (E, J) JOB
@@ -177,3 +182,59 @@ class State(NamedTuple):
     active: Byte  # (E, K) 1: the outage goes on now
     lost: Records  # (E, A) LOST
     usage: Records  # (E, U+1) USAGE; the last is the total of all users
+
+
+@inner()
+def row_of(st, e):
+    """Return one environment's row of the state, for use inside a kernel whose caller holds the arrays."""
+    return State(
+        borrowed(st.sim[e : e + 1]),
+        borrowed(st.job[e]),
+        borrowed(st.queue[e]),
+        borrowed(st.heap[e]),
+        borrowed(st.plan[e]),
+        borrowed(st.started[e]),
+        borrowed(st.picks[e]),
+        borrowed(st.steps[e]),
+        borrowed(st.step_bits[e]),
+        borrowed(st.free_bits[e]),
+        borrowed(st.node[e]),
+        borrowed(st.runs[e]),
+        borrowed(st.active[e]),
+        borrowed(st.lost[e]),
+        borrowed(st.usage[e]),
+    )
+
+
+@inner()
+def borrow_jobs(jobs):
+    """Return the job table for use inside a kernel whose caller holds the arrays."""
+    return Jobs(
+        borrowed(jobs.submit),
+        borrowed(jobs.runtime),
+        borrowed(jobs.request),
+        borrowed(jobs.predicted),
+        borrowed(jobs.nodes),
+        borrowed(jobs.recorded_start),
+        borrowed(jobs.priority),
+        borrowed(jobs.user),
+        borrowed(jobs.queue_factor),
+        borrowed(jobs.initial),
+        borrowed(jobs.node_values),
+        borrowed(jobs.node_offsets),
+    )
+
+
+@inner()
+def borrow_outages(outages):
+    """Return the outages for use inside a kernel whose caller holds the arrays."""
+    return Outages(
+        borrowed(outages.start),
+        borrowed(outages.end),
+        borrowed(outages.mode),
+        borrowed(outages.planned),
+        borrowed(outages.offsets),
+        borrowed(outages.values),
+        borrowed(outages.by_start),
+        borrowed(outages.by_end),
+    )

@@ -1,0 +1,104 @@
+"""One job's way through the twin: it arrives, joins the queue, leaves its nodes; whose nodes it had and who pays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twin_gym.kernels.jit import inner
+from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
+from twin_gym.kernels.order import LAST_FORMULA, MULTIFACTOR, charge, fixed_score, formula, length_of, moves
+from twin_gym.kernels.queue import heap_pop, plan_remove, queue_insert
+from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED
+
+
+@inner(forceinline=True)
+def enter(who, policy, jobs, setup, job):
+    """Copy what the schedule needs of a job from the shared table, and score it if its score never moves."""
+    row = setup.first + who
+    job[who].submit = jobs.submit[row]
+    job[who].nodes = jobs.nodes[row]
+    job[who].request = length_of(jobs, row, setup.score_length)
+    job[who].wait = length_of(jobs, row, setup.wait_length)
+    job[who].plan = length_of(jobs, row, setup.plan_length)
+    job[who].run = length_of(jobs, row, setup.run_length)
+    if policy <= LAST_FORMULA:
+        if not moves(policy):
+            t, n = np.float64(job[who].request), np.float64(job[who].nodes)
+            s = np.float64(job[who].submit - jobs.submit[setup.first])
+            job[who].score = formula(policy, 0, t, n, s, 1.0, 1.0)
+    elif policy != MULTIFACTOR:
+        job[who].score = fixed_score(policy, jobs, setup, row, who)
+
+
+@inner(forceinline=True)
+def join(who, setup, row):
+    """Let a job join the queue: sorted in, or appended if the order moves with time anyway."""
+    sim, queue, job = row.sim[0], row.queue, row.job
+    if sim.end == queue.shape[0]:
+        shift = sim.first
+        for i in range(shift, sim.end):
+            queue[i - shift] = queue[i]
+        sim.first = 0
+        sim.end -= shift
+    job[who].phase = QUEUED
+    if moves(sim.order):
+        queue[sim.end] = who
+    else:
+        queue_insert(queue, sim.first, sim.end, job, who, setup.cqsim == 0)
+    sim.end += 1
+    sim.fresh += 1
+
+
+@inner(forceinline=True)
+def submit_next(jobs, setup, row):
+    """Let the next job arrive; return whether it was admitted (an initial one is not: it runs already)."""
+    sim, job = row.sim[0], row.job
+    who = sim.arrived
+    sim.arrived = who + 1
+    if job[who].phase != PENDING:
+        return False
+    enter(who, sim.order, jobs, setup, job)
+    if job[who].nodes > setup.nodes:
+        job[who].phase = REFUSED
+        return False
+    join(who, setup, row)
+    return True
+
+
+@inner(forceinline=True)
+def finish_next(row):
+    """End the running job that ends first, and return it; `release` settles what follows from it."""
+    sim, job = row.sim[0], row.job
+    who = row.heap[0].job
+    heap_pop(row.heap, sim.running)
+    plan_remove(row.plan, sim.running, job[who].start + job[who].plan, who)
+    sim.running -= 1
+    sim.free += job[who].nodes
+    sim.grown = 1
+    return who
+
+
+@inner()
+def release(who, jobs, setup, row):
+    """Settle what a job that has left its nodes means for their identities and for its user's usage."""
+    sim = row.sim[0]
+    if setup.placement != COUNT:
+        sim.free -= vacate(who, row)
+    if row.usage.shape[0] > 1:
+        user = jobs.user[setup.first + who]
+        charge(row.usage, user, -row.job[who].nodes, sim.clock, setup.half_life)
+
+
+@inner()
+def settle(named, jobs, setup, row):
+    """Give the jobs that a pass has started their nodes (unless they are `named` already) and charge their users."""
+    sim, rows = row.sim[0], row.step_bits
+    for k in range(sim.started):
+        who = row.started[k]
+        if setup.placement != COUNT and not named:
+            rows[AMONG, :] = row.free_bits
+            sim.relocated += choose_for(who, jobs, setup, row.job, rows[AMONG], rows[CHOSEN])
+            occupy(rows[CHOSEN], who, row)
+        if row.usage.shape[0] > 1:
+            charge(row.usage, jobs.user[setup.first + who], row.job[who].nodes, sim.clock, setup.half_life)
+    sim.started = 0
