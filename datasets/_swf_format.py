@@ -14,11 +14,18 @@ FIELDS = (
 )  # fmt: skip
 """The 18 fields in their order; later ones, as in Alea's dialect, are skipped."""
 
-KEPT = (
-    "used_procs", "cpu_time", "memory", "requested_memory", "executable", "queue", "partition", "preceding_job",
-    "think_time",
-)  # fmt: skip
-"""Fields kept in `Workload.extra`, where any job has them, because no column of a workload holds them."""
+KEPT = {
+    "used_procs": "used_procs",
+    "cpu_time": "cpu_time",
+    "memory": "memory",
+    "requested_memory": "requested_memory",
+    "executable": "executable",
+    "queue": "queue_number",
+    "partition": "partition_number",
+    "preceding_job": "preceding_job",
+    "think_time": "think_time",
+}
+"""Fields that no column of a workload holds, and their names in `Workload.extra`, where any job has them."""
 
 CALENDAR = 500_000_000
 """Submit times from here on (1985; no log lasts 16 years) are Unix times, not seconds since the log's begin."""

@@ -86,7 +86,7 @@ def _fields(workload: Workload, shift: int, header: dict[str, str]) -> dict[str,
     missing = np.broadcast_to(np.int8(MISSING), (len(workload),))
     known = workload.start != UNKNOWN
     status = workload.status
-    fields: dict[str, npt.NDArray[Any]] = {name: workload.extra.get(name, missing) for name in KEPT}
+    fields: dict[str, npt.NDArray[Any]] = {name: workload.extra.get(kept, missing) for name, kept in KEPT.items()}
     fields |= {
         "id": workload.id,
         "submit": workload.submit - shift,

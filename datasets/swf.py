@@ -108,7 +108,7 @@ def load(
         account=_labels(fields, "group", header),
         partition=_labels(fields, "queue", header) or _labels(fields, "partition", header),
         status=_status(fields.get("status")),
-        extra={name: fields[name] for name in fields if _kept(name) and np.any(fields[name] != MISSING)},
+        extra=_extra(fields),
         missing_requests=missing_requests,
         strict=strict,
         epoch=epoch or 0,
@@ -129,9 +129,8 @@ def _by_title(table: Table, where: str) -> dict[str, npt.NDArray[Any]]:
     for name in NEEDED:
         if name not in fields:
             known = ", ".join(title for title, field in TITLES.items() if field == name)
-            raise WorkloadError(
-                f"{where} is no SWF log, and its titles ({', '.join(table.titles)}) lack a column for {name}: {known}."
-            )
+            shown = ", ".join(table.titles[:10]) + (" ..." if len(table.titles) > 10 else "")
+            raise WorkloadError(f"{where} is no SWF log, and its titles ({shown}) lack a column for {name}: {known}.")
     return fields
 
 
@@ -164,8 +163,10 @@ def _status(status: Column | None) -> Column | None:
     return None if status is None else np.where((status >= 0) & (status <= 5), status, MISSING)
 
 
-def _kept(name: str) -> bool:
-    return name in KEPT or name not in FIELDS
+def _extra(fields: Mapping[str, Column]) -> dict[str, Column]:
+    """Return the fields that have no column of their own, as far as any job has them."""
+    names = {name: KEPT.get(name, name) for name in fields if name in KEPT or name not in FIELDS}
+    return {kept: fields[name] for name, kept in names.items() if np.any(fields[name] != MISSING)}
 
 
 def _name(where: str) -> str:

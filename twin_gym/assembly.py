@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from twin_gym.columns import Labels, seconds, whole
-from twin_gym.errors import OptionError, WorkloadError
+from twin_gym.errors import OptionError, WorkloadError, suggest
 from twin_gym.ragged import Ragged, Trace
 from twin_gym.validation import UNKNOWN, Candidates, Rules, examine, refuse
 
@@ -67,6 +67,12 @@ def assemble(given: Columns, missing_requests: str, strict: bool) -> dict[str, A
     """
     if missing_requests not in ("fallback", "drop"):
         raise OptionError(f"missing_requests='{missing_requests}' must be 'fallback' or 'drop'.")
+    for name in given:
+        if name not in Columns.__annotations__:
+            raise WorkloadError(f"A workload has no column '{name}'.{suggest(name, Columns.__annotations__)}")
+    for name in ("submit", "runtime", "nodes"):
+        if given.get(name) is None:
+            raise WorkloadError(f"A workload needs a column '{name}', one value per job.")
     about: dict[str, Any] = {name: value for name, value in given.items() if name in ABOUT}
     where = about.get("origin") or about.get("name", "workload")
     traces, extra, node_ids = given.get("traces") or {}, given.get("extra") or {}, given.get("node_ids")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,14 +86,11 @@ class Report:
         Jobs left after validation.
     findings : tuple of Finding
         Defects that occurred, in the order of `DEFECTS`.
-    notes : tuple of str
-        Remarks of the loader that don't concern single jobs.
     """
 
     read: int = 0
     kept: int = 0
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def dropped(self) -> int:
@@ -120,14 +117,10 @@ class Report:
     def lines(self) -> list[str]:
         """The report, line by line."""
         total = f"{self.read:,} jobs read, {self.kept:,} kept, {self.dropped:,} dropped"
-        return [total, *map(str, self.findings), *self.notes]
+        return [total, *map(str, self.findings)]
 
     def __str__(self) -> str:
         return "\n  ".join(self.lines)
-
-    def noting(self, *remarks: str) -> Report:
-        """Return the report with further notes."""
-        return replace(self, notes=self.notes + remarks)
 
     def __add__(self, other: Report) -> Report:
         """Add the counts of two reports."""
@@ -137,19 +130,18 @@ class Report:
             if same:
                 examples = tuple(example for finding in same for example in finding.examples)[:EXAMPLES]
                 findings.append(Finding(defect, sum(finding.count for finding in same), examples))
-        notes = tuple(dict.fromkeys(self.notes + other.notes))
-        return Report(self.read + other.read, self.kept + other.kept, tuple(findings), notes)
+        return Report(self.read + other.read, self.kept + other.kept, tuple(findings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
         found = [{"defect": f.defect, "count": f.count, "examples": list(f.examples)} for f in self.findings]
-        return {"read": self.read, "kept": self.kept, "findings": found, "notes": list(self.notes)}
+        return {"read": self.read, "kept": self.kept, "findings": found}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read what `to_dict` wrote."""
         found = tuple(Finding(f["defect"], f["count"], tuple(f["examples"])) for f in data["findings"])
-        return cls(data["read"], data["kept"], found, tuple(data["notes"]))
+        return cls(data["read"], data["kept"], found)
 
 
 class Candidates(NamedTuple):

@@ -155,6 +155,8 @@ class Workload:
             codes, names = getattr(self, name), getattr(self, LABELS[name])
             if codes.min() < -1 or codes.max() >= len(names):
                 raise WorkloadError(f"{where}: column '{name}' has codes outside -1 to {len(names) - 1}.")
+            if len(set(names)) < len(names):
+                raise WorkloadError(f"{where}: a name occurs twice in '{LABELS[name]}'; one name is one {name}.")
         if self.runtime.min() <= 0 or self.requested_time.min() <= 0 or self.nodes.min() <= 0:
             raise WorkloadError(f"{where}: runtimes, requested times and nodes must be positive.")
         if np.any(self.submit[1:] < self.submit[:-1]):
@@ -165,6 +167,9 @@ class Workload:
         for name in self.traces:
             if name not in TRACES:
                 raise WorkloadError(f"{where}: '{name}' is no trace; choose from {', '.join(TRACES)}.")
+        for name in self.extra:
+            if name in COLUMNS:
+                raise WorkloadError(f"{where}: '{name}' is a column of its own; give the further column another name.")
         object.__setattr__(self, "extra", {name: _column(name, self.extra[name], jobs) for name in self.extra})
         if self.unit not in UNITS:
             raise OptionError(f"unit='{self.unit}' must be one of {' or '.join(UNITS)}.")

@@ -53,8 +53,8 @@ def test_all_eighteen_fields() -> None:
         "memory": [2048, -1],
         "requested_memory": [4096, -1],
         "executable": [7, -1],
-        "queue": [3, 0],
-        "partition": [2, -1],
+        "queue_number": [3, 0],
+        "partition_number": [2, -1],
         "preceding_job": [-1, 1],
         "think_time": [-1, 60],
     }

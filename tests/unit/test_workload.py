@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from unit.workload_strategies import workloads
 
+from twin_gym.columns import Labels
 from twin_gym.errors import OptionError, WorkloadError
 from twin_gym.workload import COLUMNS, UNKNOWN, Ragged, Status, Trace, Workload
 
@@ -188,6 +189,17 @@ def test_offered_load_needs_a_capacity_and_a_span() -> None:
 def test_wrong_options(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         Workload.build(submit=[0], runtime=[1], nodes=[1], **options)  # type: ignore[arg-type]
+
+
+def test_columns_that_do_not_exist_or_lack_or_clash() -> None:
+    with pytest.raises(WorkloadError, match=r"no column 'requested'\. Did you mean 'requested_time'"):
+        Workload.build(submit=[0], runtime=[1], nodes=[1], requested=[5])  # type: ignore[call-arg]
+    with pytest.raises(WorkloadError, match="needs a column 'nodes'"):
+        Workload.build(submit=[0], runtime=[1])  # type: ignore[call-arg]
+    with pytest.raises(WorkloadError, match="'user' is a column of its own"):
+        Workload.build(submit=[0], runtime=[1], nodes=[1], extra={"user": np.array([1])})
+    with pytest.raises(WorkloadError, match="a name occurs twice in 'users'"):
+        Workload.build(submit=[0, 1], runtime=[1] * 2, nodes=[1] * 2, user=Labels(np.array([0, 1]), ("a", "a")))
 
 
 def test_an_unknown_trace_is_refused() -> None:
