@@ -171,6 +171,9 @@ class Workload:
             if name in COLUMNS:
                 raise WorkloadError(f"{where}: '{name}' is a column of its own; give the further column another name.")
         object.__setattr__(self, "extra", {name: _column(name, self.extra[name], jobs) for name in self.extra})
+        object.__setattr__(self, "epoch", int(self.epoch))  # NumPy's scalars have no JSON
+        object.__setattr__(self, "epoch_known", bool(self.epoch_known))
+        object.__setattr__(self, "capacity", None if self.capacity is None else int(self.capacity))
         if self.unit not in UNITS:
             raise OptionError(f"unit='{self.unit}' must be one of {' or '.join(UNITS)}.")
         if self.capacity is not None and self.capacity <= 0:

@@ -36,6 +36,13 @@ def small() -> Workload:
     return Workload.build(submit=[0, 5], runtime=[1, 2], nodes=[1, 2], user=["b", "a"], unit="processor", epoch=99)
 
 
+def test_numpy_integers_in_what_is_no_column(tmp_path: Path) -> None:
+    workload = Workload.build(submit=[0], runtime=[1], nodes=[1], epoch=np.int64(7), capacity=np.int32(8))  # type: ignore[typeddict-item]
+    workload.save(tmp_path / "w.parquet")
+    again = Workload.load(tmp_path / "w.parquet")
+    assert (again.epoch, again.capacity, again.fingerprint()) == (7, 8, workload.fingerprint())
+
+
 def test_many_row_groups_keep_the_codes(tmp_path: Path) -> None:
     workload = Workload.build(
         submit=range(3000), runtime=[1] * 3000, nodes=[1] * 3000, user=[f"u{(7 * j) % 2500}" for j in range(3000)]
