@@ -10,6 +10,7 @@ from twin_gym.config import BACKFILLS, PLACEMENTS, Multifactor, RunConfig
 from twin_gym.errors import OptionError, PolicyError
 from twin_gym.kernels.order import MULTIFACTOR, REPLAY
 from twin_gym.kernels.state import (
+    BOUND,
     CUT,
     ENDING,
     JOB,
@@ -36,7 +37,7 @@ from twin_gym.workload import Workload
 
 def _frozen(values: np.ndarray, dtype: type) -> np.ndarray:
     """Return a contiguous read-only view: one type for the kernels, and nobody writes to what all share."""
-    array = np.ascontiguousarray(values, dtype=dtype).view()
+    array: np.ndarray = np.ascontiguousarray(values, dtype=dtype).view()
     array.flags.writeable = False
     return array
 
@@ -201,6 +202,7 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
         started=np.zeros((rows, jobs), np.int32),
         picks=np.zeros((rows, jobs), np.int32),
         steps=np.zeros((rows, running + jobs + 2 * known + 4), STEP),
+        bounds=np.zeros((rows, 32), BOUND),
         step_bits=np.zeros((rows, _ROOM // 16 if known else 3, words), np.uint64),
         free_bits=np.zeros((rows, words), np.uint64),
         node=np.zeros((rows, nodes if named else 1), NODE),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("twin_gym")
 _REASONS = {DONE: "done", UNTIL: "until", DECISION: "decision", EVENTS: "events"}
-_SCRATCH = ("started", "picks", "steps", "step_bits")  # working space: never copied, never saved
+_SCRATCH = ("started", "picks", "steps", "bounds", "step_bits")  # working space: never copied, never saved
 _announced = False
 
 
@@ -92,7 +92,7 @@ class Snapshot:
             State(
                 **{
                     name: np.zeros_like(array) if name in _SCRATCH else array.copy()
-                    for name, array in zip(State._fields, state, strict=True)
+                    for name, array in state._asdict().items()
                 }
             )
         )
@@ -407,7 +407,9 @@ class Twin:
             end=job["end"].copy(),
             state=job["phase"].astype(np.int8),
             attempts=pd.DataFrame({name: lost[name] for name in ("job", "start", "end")}) if len(lost) else None,
-            placement=_node_lists(st.runs[0, : self._counter("runs")], jobs) if self._setup["placement"][0] else None,
+            placement=_node_lists(st.runs[0, : self._counter("runs")], job["turn"])
+            if self._setup["placement"][0]
+            else None,
             counters={
                 **{name: self._counter(name) for name in ("passes", "displaced", "relocated")},
                 "delayed": int((job["start"] > self.workload.start).sum()) if self.config.policy == "replay" else 0,
@@ -416,20 +418,12 @@ class Twin:
         )
 
 
-def _node_lists(runs: Records, jobs: int) -> Ragged:
-    """Gather each job's nodes (of its last attempt) from the placement log."""
-    job, first, length = (runs[name].astype(np.int64) for name in ("job", "node", "count"))
-    # the runs of one attempt stand together, lowest first; a later attempt of a job replaces an earlier one
-    opens = np.ones(len(runs), bool)
-    opens[1:] = (job[1:] != job[:-1]) | (first[1:] < first[:-1])
-    attempt = np.cumsum(opens) - 1
-    last = np.full(jobs, -1, np.int64)
-    np.maximum.at(last, job, attempt)
-    keep = attempt == last[job]
-    job, first, length = job[keep], first[keep], length[keep]
-    order = np.argsort(job, kind="stable")
-    job, first, length = job[order], first[order], length[order]
-    sizes = np.bincount(job, weights=length, minlength=jobs).astype(np.int64)
-    begin = np.cumsum(length) - length
-    values = np.repeat(first - begin, length) + np.arange(int(length.sum()))
+def _node_lists(runs: Records, turn: np.ndarray) -> Ragged:
+    """Gather each job's nodes from the placement log; of several attempts of a job only the last one counts."""
+    runs = runs[runs["turn"] == turn[runs["job"]]]
+    runs = runs[np.argsort(runs["job"], kind="stable")]
+    count = runs["count"].astype(np.int64)
+    sizes = np.bincount(runs["job"], weights=count, minlength=len(turn)).astype(np.int64)
+    begin = np.cumsum(count) - count
+    values = np.repeat(runs["node"] - begin, count) + np.arange(int(count.sum()))
     return Ragged(values=values.astype(np.int32), offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))

@@ -93,6 +93,43 @@ def find(steps, count, need, length, begin):
 
 
 @kernel()
+def step_at(steps, count, time):
+    """Return the first step at or after a time."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if steps[middle].time < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel()
+def size_class(need):
+    """Return the position of the highest bit of a number of nodes."""
+    place = 0
+    while need > 1:
+        need >>= 1
+        place += 1
+    return place
+
+
+@kernel()
+def not_before(bounds, need, length, now):
+    """Return a time before which a job can't find room, from what smaller and shorter jobs could not find.
+
+    As reservations are only ever added to a profile, a job that needs at least as many nodes for at least as long as one
+    that found no room before some time finds none before it either. `bounds` keeps one such job for each size class.
+    """
+    time = now
+    for k in range(size_class(need) + 1):
+        if bounds[k].need <= need and bounds[k].length <= length:
+            time = max(time, bounds[k].time)
+    return time
+
+
+@kernel()
 def reserve(steps, count, need, length, i):
     """Take `need` nodes out of the profile for `length` seconds from step i on; return the new number of steps."""
     end = steps[i].time + length
@@ -177,7 +214,7 @@ def may_start(who, job, now, free, shadow, extra):
 
 
 @kernel()
-def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, picks):
+def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, bounds, picks):
     """Pick behind reservations: the first `depth` jobs that can't start get one (conservative: all).
 
     `queue[first]` is the blocked head, with its shadow time and extra nodes; the profile of `count` steps is used up.
@@ -193,6 +230,8 @@ def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, p
     last = end - 1
     while last > first and not may_start(queue[last], job, now, free, shadow, extra):
         last -= 1
+    for k in range(bounds.shape[0]):
+        bounds[k].need, bounds[k].length, bounds[k].time = 0, 0, now
     picked, place = 0, first
     reserved = 0
     i = first
@@ -206,8 +245,11 @@ def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, p
             place = i
             free -= need
         elif reserved < depth:
-            step = find(steps, count, need, length, 0)
+            step = find(steps, count, need, length, step_at(steps, count, not_before(bounds, need, length, now)))
             if step < count:
+                bound = bounds[size_class(need)]
+                if steps[step].time >= bound.time:
+                    bound.need, bound.length, bound.time = need, length, steps[step].time
                 count = reserve(steps, count, need, length, step)
                 reserved += 1
         i += 1

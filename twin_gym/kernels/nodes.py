@@ -198,6 +198,7 @@ def occupy(chosen, who, row):
             else:
                 entry += 1
                 runs[entry].job = who
+                runs[entry].turn = job[who].turn
                 runs[entry].node = v
                 runs[entry].count = 1
             previous = v

@@ -170,7 +170,7 @@ def schedule_by_count(setup, row, backfill):
         elif sim.free > 0 and end - first > 1:
             number = profile(steps, sim.free, now, cqsim, plan, sim.running, job)
             depth = setup.depth if backfill == EASY else NEVER
-            count, last = pick_reserving(queue, first, end, job, steps, number, depth, shadow, extra, picks)
+            count, last = pick_reserving(queue, first, end, job, steps, number, depth, shadow, extra, row.bounds, picks)
         else:
             return
     if count > 0:
@@ -197,8 +197,8 @@ def start_by_node(who, jobs, setup, row):
     """Start a job on nodes chosen among row AMONG."""
     rows = row.step_bits
     row.sim[0].relocated += choose_for(who, jobs, setup, row.job, rows[AMONG], rows[CHOSEN])
-    occupy(rows[CHOSEN], who, row)
     start_now(who, row)
+    occupy(rows[CHOSEN], who, row)
 
 
 @inner()

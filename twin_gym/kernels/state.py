@@ -151,10 +151,12 @@ JOB = np.dtype(
 ENDING = np.dtype([("time", np.int64), ("job", np.int32), ("turn", np.int32)], align=True)
 # A step of the availability profile: from `time` on, `free` nodes are believed free.
 STEP = np.dtype([("time", np.int64), ("free", np.int64)], align=True)
+# A job of a size class for which there was no room before `time` (working space of conservative backfilling).
+BOUND = np.dtype([("need", np.int64), ("length", np.int64), ("time", np.int64)], align=True)
 # A node: the job that holds it (-1 none), the next node of that job (-1 none), the active outages that hold it.
 NODE = np.dtype([("owner", np.int32), ("next", np.int32), ("down", np.int32)], align=True)
-# An entry of the placement log: `count` consecutive nodes from `node` on.
-RUN = np.dtype([("job", np.int32), ("node", np.int32), ("count", np.int32)], align=True)
+# An entry of the placement log: the start numbered `turn` got `count` consecutive nodes from `node` on.
+RUN = np.dtype([("job", np.int32), ("turn", np.int32), ("node", np.int32), ("count", np.int32)], align=True)
 # An attempt that an outage has killed and that was queued again.
 LOST = np.dtype([("start", np.int64), ("end", np.int64), ("job", np.int64)], align=True)
 # A user's decayed node-seconds, the time of their last update and the nodes that add to them.
@@ -175,6 +177,7 @@ class State(NamedTuple):
     started: Int32  # (E, Q) jobs started in this pass, in order
     picks: Int32  # (E, Q) working space
     steps: Records  # (E, P) STEP, working space
+    bounds: Records  # (E, 32) BOUND, working space
     step_bits: Bits  # (E, B, words) working space: availability profile by node
     free_bits: Bits  # (E, words) free and up, one bit a node
     node: Records  # (E, N) NODE
@@ -196,6 +199,7 @@ def row_of(st, e):
         borrowed(st.started[e]),
         borrowed(st.picks[e]),
         borrowed(st.steps[e]),
+        borrowed(st.bounds[e]),
         borrowed(st.step_bits[e]),
         borrowed(st.free_bits[e]),
         borrowed(st.node[e]),
