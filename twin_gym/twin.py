@@ -88,13 +88,9 @@ class Snapshot:
     @staticmethod
     def of(state: State) -> Snapshot:
         """Copy a state (its working space is not copied, only allocated anew)."""
+        arrays: dict[str, np.ndarray] = state._asdict()
         return Snapshot(
-            State(
-                **{
-                    name: np.zeros_like(array) if name in _SCRATCH else array.copy()
-                    for name, array in state._asdict().items()
-                }
-            )
+            State(**{name: np.zeros_like(a) if name in _SCRATCH else a.copy() for name, a in arrays.items()})
         )
 
 
@@ -346,12 +342,14 @@ class Twin:
         """
         path = Path(path)
         meta = json.dumps({"config": self.config.to_dict(), "identity": self._identity()}, sort_keys=True)
-        kept = {name: array for name, array in self._state._asdict().items() if name not in _SCRATCH}
-        shapes = {f"shape_{name}": np.array(getattr(self._state, name).shape) for name in _SCRATCH}
+        arrays: dict[str, Any] = {
+            f"shape_{name}" if name in _SCRATCH else name: np.array(array.shape) if name in _SCRATCH else array
+            for name, array in self._state._asdict().items()
+        }
         partial = path.with_name(path.name + f".{os.getpid()}.partial")
         try:
             with partial.open("wb") as file:
-                np.savez_compressed(file, meta=np.frombuffer(meta.encode(), np.uint8), **kept, **shapes)
+                np.savez_compressed(file, meta=np.frombuffer(meta.encode(), np.uint8), **arrays)
             partial.replace(path)
         except OSError as error:
             partial.unlink(missing_ok=True)
@@ -398,6 +396,7 @@ class Twin:
 
         st, jobs = self._state, len(self.workload)
         lost = st.lost[0, : self._counter("lost")]
+        named = bool(self._setup["placement"][0])
         job = st.job[0, :jobs]
         return Result.build(
             workload=self.workload,
@@ -407,9 +406,7 @@ class Twin:
             end=job["end"].copy(),
             state=job["phase"].astype(np.int8),
             attempts=pd.DataFrame({name: lost[name] for name in ("job", "start", "end")}) if len(lost) else None,
-            placement=_node_lists(st.runs[0, : self._counter("runs")], job["turn"])
-            if self._setup["placement"][0]
-            else None,
+            placement=_node_lists(st.runs[0, : self._counter("runs")], job["turn"]) if named else None,
             counters={
                 **{name: self._counter(name) for name in ("passes", "displaced", "relocated")},
                 "delayed": int((job["start"] > self.workload.start).sum()) if self.config.policy == "replay" else 0,

@@ -119,8 +119,8 @@ def size_class(need):
 def not_before(bounds, need, length, now):
     """Return a time before which a job can't find room, from what smaller and shorter jobs could not find.
 
-    As reservations are only ever added to a profile, a job that needs at least as many nodes for at least as long as one
-    that found no room before some time finds none before it either. `bounds` keeps one such job for each size class.
+    As reservations are only ever added to a profile, a job that needs at least as many nodes for at least as long as
+    one that found no room before some time finds none before it either. `bounds` keeps one such job a size class.
     """
     time = now
     for k in range(size_class(need) + 1):

@@ -108,7 +108,7 @@ def is_compiled() -> bool:
     return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbc"))
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def borrowed(typingctx: Any, array: Any) -> Any:
     """Return the array without its reference count, for use inside a kernel whose caller holds the array.
 
