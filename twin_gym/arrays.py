@@ -124,21 +124,11 @@ def first_clock(workload: Workload) -> int:
 
 
 def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *, outages: bool) -> Records:
-    """Turn validated configurations into one SETUP record each.
-
-    Raises
-    ------
-    PolicyError, OptionError
-        If choices do not go together.
-    """
+    """Turn checked configurations into one SETUP record each; `outages` tells whether there are any."""
     setups = np.zeros(len(configs), SETUP)
     setups["count"], setups["nodes"], setups["clock"] = len(workload), nodes, first_clock(workload)
     for setup, config in zip(setups, configs, strict=True):
         policy = find_policy(config.policy)
-        if outages and config.window:
-            raise OptionError(
-                "window does not go with outages: plan around outages with backfill=conservative instead."
-            )
         real = CUT if config.kill_at_request and policy.code != REPLAY else RUNTIME
         score, wait, plan = {
             "requested": (REQUEST, REQUEST, REQUEST),
@@ -166,9 +156,18 @@ def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *,
     return setups
 
 
-def check_recorded(workload: Workload, config: RunConfig) -> None:
-    """Refuse to replay what has not been recorded."""
-    if config.policy == "replay" and len(workload):
+def check_run(config: RunConfig, workload: Workload, outages: Sequence[Outage], predicted: np.ndarray | None) -> None:
+    """Check that a configuration's choices go together, and with the workload.
+
+    Raises
+    ------
+    PolicyError
+        If the policy is unknown, or replay is asked for of jobs whose start is not recorded.
+    OptionError
+        If something that the configuration needs is not there.
+    """
+    policy = find_policy(config.policy)
+    if policy.code == REPLAY:
         missing = workload.start == UNKNOWN
         if missing.any():
             raise PolicyError(
@@ -178,6 +177,12 @@ def check_recorded(workload: Workload, config: RunConfig) -> None:
             )
     if config.placement == "recorded" and workload.node_ids is None:
         raise OptionError("placement=recorded needs recorded node ids, but the workload has none; choose lowest.")
+    if config.window and outages:
+        raise OptionError("window does not go with outages: plan around outages with backfill=conservative instead.")
+    if config.estimates == "predicted" and predicted is None:
+        raise OptionError(
+            "estimates=predicted needs predicted runtimes: pass predicted=, one number of s for each job."
+        )
 
 
 _ROOM = 1024  # entries that a log begins with; it grows as needed

@@ -112,3 +112,18 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain data, as written to ``config.yaml``."""
         return asdict(self)
+
+
+def run_config(**options: Any) -> RunConfig:
+    """Build a `RunConfig` from options by name.
+
+    Raises
+    ------
+    OptionError
+        If an option is unknown; the message suggests the nearest one.
+    """
+    known = RunConfig.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise OptionError(f"option {name!r} is unknown.{suggest(name, known)}")
+    return RunConfig(**options)

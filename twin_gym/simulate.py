@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twin_gym.arrays import job_table
-from twin_gym.config import RunConfig
-from twin_gym.errors import OptionError, suggest
-from twin_gym.outages import Outage
+from twin_gym.arrays import check_run, job_table
+from twin_gym.config import RunConfig, run_config
+from twin_gym.errors import OptionError
+from twin_gym.outages import Outage, check_outages
 from twin_gym.twin import Twin
 
 if TYPE_CHECKING:
@@ -130,19 +130,13 @@ def compare(
         backfills = [backfills]
     if not policies or not backfills:
         raise OptionError("compare needs at least one policy and one backfill mode.")
-    for name in options:
-        if name not in RunConfig.__dataclass_fields__:
-            raise OptionError(f"option {name!r} is unknown.{suggest(name, RunConfig.__dataclass_fields__)}")
-    if options.get("estimates") == "predicted" and predicted is None:
-        raise OptionError(
-            "estimates=predicted needs predicted runtimes: pass predicted=, one number of s for each job."
-        )
-    base = RunConfig(**options)
+    base = run_config(policy=policies[0], backfill=backfills[0], **options)
     configs = [replace(base, policy=policy, backfill=backfill) for policy in policies for backfill in backfills]
+    outages = check_outages(outages, system.nodes)
+    # all are checked before anything runs, so that a mistake in the last one is not found after the first hour
+    for config in configs:
+        check_run(config, workload, outages, predicted)
     jobs = job_table(workload, base.multifactor, predicted)
-    # built before anything runs, so that a mistake in the last choice is not found after the first hour
-    checked = [Twin(system, workload, config, outages=outages, jobs=jobs) for config in configs[:1]]
-    del checked
     done = 0
 
     def one(config: RunConfig) -> tuple[dict[str, Any], Result | None]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from twin_gym.arrays import (
     allocate,
-    check_recorded,
+    check_run,
     first_clock,
     grow,
     job_table,
@@ -22,7 +22,7 @@ from twin_gym.arrays import (
     setup_table,
     user_count,
 )
-from twin_gym.config import BACKFILLS, RunConfig
+from twin_gym.config import BACKFILLS, RunConfig, run_config
 from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
 from twin_gym.kernels import events as loop
 from twin_gym.kernels import jit
@@ -109,6 +109,8 @@ class Twin:
         Nodes that are down for a time.
     predicted : (J,) array, optional
         Predicted runtimes for ``estimates="predicted"``, s.
+    jobs : Jobs, optional
+        The job table, if the caller has laid it out (and checked the run) already: many twins share one.
     **options
         Fields of `RunConfig`: policy, backfill, estimates, semantics, ...
 
@@ -138,22 +140,14 @@ class Twin:
     ) -> None:
         if config is not None and options:
             raise OptionError(f"give config or {sorted(options)[0]}, not both.")
-        if config is None:
-            known = RunConfig.__dataclass_fields__
-            for name in options:
-                if name not in known:
-                    raise OptionError(f"option {name!r} is unknown.{suggest(name, known)}")
-            config = RunConfig(**options)
-        find_policy(config.policy)
-        check_recorded(workload, config)
-        if config.estimates == "predicted" and predicted is None and jobs is None:
-            raise OptionError(
-                "estimates=predicted needs predicted runtimes: pass predicted=, one number of s for each job."
-            )
+        config = config or run_config(**options)
+        outages = check_outages(outages, system.nodes)
+        if jobs is None:
+            check_run(config, workload, outages, predicted)
         self.system = system
         self.workload = workload
         self.config = config
-        self.outages = check_outages(outages, system.nodes)
+        self.outages = outages
         clock = first_clock(workload)
         self._jobs = jobs if jobs is not None else job_table(workload, config.multifactor, predicted)
         self._outages = outage_table(self.outages, clock)
