@@ -26,7 +26,7 @@ DENSITY = "viridis_r"  # colour map: pale for little, dark for much; even in gre
 BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7"
 INK, GREY, PALE = "#222222", "#6B6B6B", "#D9D9D9"
 
-_LOOK = {
+_LOOK: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": GREY,
     "axes.grid": True,
@@ -54,7 +54,16 @@ _LOOK = {
     "ytick.labelsize": 12,
 }
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-_TICKS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (36000, "10 h"), (864000, "10 d"))
+_TICKS = (
+    (1, "1 s"),
+    (10, "10 s"),
+    (60, "1 min"),
+    (600, "10 min"),
+    (3600, "1 h"),
+    (86400, "1 d"),
+    (864000, "10 d"),
+    (8640000, "100 d"),
+)
 _BINS = 400  # of a long timeline: about three pixels each
 _NICE = (60, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 2 * 86400, 7 * 86400)  # widths of a bin that people know
 
@@ -133,11 +142,12 @@ class TimeAxis:
         if self._epoch is None:
             axes.set_xlabel(f"time since the log's begin [{self._unit}]")
             return
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        import matplotlib.dates
 
-        locator = AutoDateLocator(minticks=4, maxticks=9)
+        dates: Any = matplotlib.dates  # has no types
+        locator = dates.AutoDateLocator(minticks=4, maxticks=9)
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
         first, last = (np.datetime64(self._epoch + second, "s") for second in self._limits)
         axes.set_xlabel(f"time (UTC), {str(first)[:10]} to {str(last)[:10]}")
 

@@ -120,7 +120,8 @@ def _requests(axes: Any, w: Workload) -> None:
     axes.set_xlabel(f"requested time ({ratio:.0f} % of it is used)")
     axes.set_ylabel("recorded runtime")
     axes.set_title("Requested and actual time")
-    axes.text(0.03, 0.97, f"{over:.1f} % of the jobs\nran too long", transform=axes.transAxes, va="top", fontsize=11.5)
+    verdict = f"{over:.1f} % of the jobs\nran too long" if over else "no job ran too long"
+    axes.text(0.03, 0.97, verdict, transform=axes.transAxes, va="top", fontsize=11.5)
     axes.figure.colorbar(cells, ax=axes, label="jobs", pad=0.01)
 
 

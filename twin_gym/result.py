@@ -324,25 +324,30 @@ class Result:
         joins = np.sort(np.concatenate([np.maximum(o.submit[admitted], begin), lost.end]))
         starts, start_nodes = _steps(o.start, started, lost.start, o.nodes, lost.job, begin)
         ends, end_nodes = _steps(o.end, ended, lost.end, o.nodes, lost.job, begin)
-        time = np.sort(np.concatenate([joins, starts, ends, [begin, self.finish]]))
+        time = np.concatenate([joins, starts, ends, [begin, self.finish]])
+        time.sort()
         time = time[np.append(True, time[1:] != time[:-1])]
 
-        # how many of each kind have happened by each instant, itself included
-        left_queue = np.searchsorted(starts, time, side="right")
-        left_nodes = np.searchsorted(ends, time, side="right")
-        queued = np.searchsorted(joins, time, side="right")
-        queued -= left_queue
-        busy = start_nodes[left_queue]
-        busy -= end_nodes[left_nodes]
-        left_queue -= left_nodes
+        def happened(events: Ints) -> Codes:
+            """Count the events up to each instant, itself included."""
+            count: Codes = np.searchsorted(events, time, side="right").astype(np.int32)
+            return count
+
+        running, ended_jobs, queued = happened(starts), happened(ends), happened(joins)
+        queued -= running
+        busy = start_nodes[running]
+        busy -= end_nodes[ended_jobs]
+        busy_nodes = busy.astype(np.int32)
+        running -= ended_jobs
+        del joins, starts, ends, start_nodes, end_nodes, busy, ended_jobs  # gigabytes, if there are ten million jobs
         return pd.DataFrame(
             {
                 "time": time,
-                "busy_nodes": busy.astype(np.int32),
-                "free_nodes": (self.scenario.nodes - busy).astype(np.int32),
-                "utilization": busy / max(self.scenario.nodes, 1),
-                "queued": queued.astype(np.int32),
-                "running": left_queue.astype(np.int32),
+                "busy_nodes": busy_nodes,
+                "free_nodes": self.scenario.nodes - busy_nodes,
+                "utilization": busy_nodes / max(self.scenario.nodes, 1),
+                "queued": queued,
+                "running": running,
             },
             copy=False,
         )

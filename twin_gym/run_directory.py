@@ -301,7 +301,7 @@ def _read_jobs(path: Path) -> tuple[Outcome, Ragged | None]:
     placement = None
     if "node_ids" in table.column_names:
         lists = table["node_ids"].combine_chunks()
-        placement = Ragged(lists.flatten().to_numpy(), lists.offsets.to_numpy() - lists.offsets[0].as_py())
+        placement = Ragged(lists.flatten().to_numpy(), lists.offsets.to_numpy())
     return Outcome(**columns), placement
 
 

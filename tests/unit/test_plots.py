@@ -128,6 +128,32 @@ def test_boxes_of_a_gantt_chart_cover_nodes_times_seconds() -> None:
     assert area * unit == pytest.approx(busy)
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_boxes_of_a_gantt_chart_do_not_hide_each_other(known: bool) -> None:
+    # three jobs side by side; the last one's first attempt ran beside the first two
+    workload = Workload.build(submit=[0, 0, 0], runtime=[90, 90, 50], nodes=[3, 5, 4])
+    result = Result.build(
+        workload,
+        System.uniform(12),
+        RunConfig(placement="lowest" if known else "count"),
+        start=np.array([0, 0, 60]),
+        end=np.array([90, 90, 110]),
+        state=np.full(3, 3, np.int8),
+        attempts=pd.DataFrame({"job": [2], "start": [10], "end": [40]}),
+        placement=Ragged.from_rows([[9, 10, 11], range(2, 7), [0, 1, 7, 8]]) if known else None,
+        counters={},
+        clock=110,
+    )
+    axes = plots.gantt(result).axes[0]
+    boxes = [path.get_extents() for part in axes.collections for path in part.get_paths()]
+    assert sum(box.height for box in boxes) == 3 + 5 + 4 + 4
+    for one in boxes:
+        for other in boxes:
+            apart = one.x1 <= other.x0 or other.x1 <= one.x0 or one.y1 <= other.y0 or other.y1 <= one.y0
+            assert one is other or apart
+    assert len([part for part in axes.collections if part.get_hatch() and part.get_paths()]) == 1
+
+
 @pytest.mark.parametrize("kept", [0, 2, 4, 8])
 def test_comparisons_name_every_run(kept: int, tmp_path: Path) -> None:
     choices = product(("fcfs", "sjf", "wfp3", "saf"), ("none", "easy"))

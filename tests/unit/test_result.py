@@ -334,6 +334,10 @@ def test_any_run_comes_back_as_it_was(result: Result, tmp_path_factory: pytest.T
     folder = tmp_path_factory.mktemp("run") / "run"
     result.save(folder, figures=False)
     assert_same(result, Result.load(folder))
+    written = pd.read_parquet(folder / "job_history.parquet")
+    for name, column in result.jobs.items():
+        assert written[name].isna().tolist() == column.isna().tolist()
+        assert written[name].dropna().tolist() == column.dropna().tolist()
 
 
 def test_node_ids_come_back(tmp_path: Path) -> None:
