@@ -64,10 +64,11 @@ def parse_nodes(text: Any) -> tuple[int, ...]:
         return tuple(node for item in text for node in parse_nodes(item))
     nodes: list[int] = []
     for part in str(text).replace(" ", "").split(","):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()) or (last and int(last) < int(first)):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
             raise OptionError(f"nodes {text!r} can't be read; write ids and ranges such as 0-3,7.")
-        nodes.extend(range(int(first), int(last or first) + 1))
+        nodes.extend(range(int(first), int(last) + 1))
     return tuple(nodes)
 
 
