@@ -39,8 +39,9 @@ import yaml
 from twin_gym import metrics
 from twin_gym.config import Multifactor, RunConfig
 from twin_gym.errors import ResultError, TwinGymError
+from twin_gym.outcome import Attempts, Outcome, Scenario
 from twin_gym.ragged import Ragged
-from twin_gym.result import Attempts, Outcome, Result, Scenario
+from twin_gym.result import Result
 from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN
 
