@@ -1,4 +1,4 @@
-"""The facts of one run, from which a `Result` derives everything: on what it took place and what became of every job."""
+"""The facts of a run, from which `Result` derives everything: on what it took place, what became of every job."""
 
 from __future__ import annotations
 
