@@ -202,6 +202,8 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
         sim=np.zeros(rows, SIM),
         job=np.zeros((rows, jobs), JOB),
         queue=np.zeros((rows, jobs), np.int32),
+        need=np.zeros((rows, jobs), np.int32),
+        wait=np.zeros((rows, jobs), np.int64),
         heap=np.zeros((rows, running), ENDING),
         plan=np.zeros((rows, running), ENDING),
         started=np.zeros((rows, jobs), np.int32),

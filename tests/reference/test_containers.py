@@ -81,7 +81,9 @@ def test_queue_takes_jobs_in_at_their_place(scores, by_number):
     line = np.zeros(40, np.int32)
     arrival = [j for j in reversed(range(len(scores)))] if by_number else list(range(len(scores)))
     for size, who in enumerate(arrival):
-        queue.queue_insert(line, 0, size, job, who, by_number)
+        place = queue.queue_place(line, 0, size, job, who, by_number)
+        queue.make_room(line, place, size)
+        line[place] = who
     tie = (lambda j: j) if by_number else arrival.index
     assert list(line[: len(scores)]) == sorted(arrival, key=lambda j: (-scores[j], tie(j)))
 
@@ -186,3 +188,20 @@ def test_random_scores_are_uniform_numbers(seed, number):
     value = order.uniform(np.uint64(seed), number)
     assert 0 <= value < 1
     assert value == order.uniform(np.uint64(seed), number)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=200),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 3),
+)
+def test_scans_find_the_first_that_fits(waiting, free, slack, extra, first):
+    need = np.array([n for n, _ in waiting], np.int32)
+    wait = np.array([w for _, w in waiting], np.int64)
+    first, end = min(first, len(waiting)), len(waiting)
+    fitting = (i for i in range(first, end) if need[i] <= free)
+    assert backfill.first_fit(need, first, end, free) == next(fitting, end)
+    harmless = (i for i in range(first, end) if need[i] <= free and (wait[i] <= slack or need[i] <= extra))
+    assert backfill.first_candidate(need, wait, first, end, free, slack, extra) == next(harmless, end)

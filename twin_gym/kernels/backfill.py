@@ -1,7 +1,8 @@
 """What may start behind a blocked head: first-fit, EASY, conservative; and the look-ahead window.
 
 All work on counts of nodes. `steps` (STEP records) is the availability profile: from `steps[i].time` on,
-`steps[i].free` nodes are believed free. Chosen jobs are written to `picks`; the caller starts them.
+`steps[i].free` nodes are believed free. The places in the queue of the jobs chosen are written to `picks`, in order;
+the caller starts them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import numpy as np
 
 from twin_gym.kernels.jit import kernel
 from twin_gym.kernels.state import NEVER
+
+BLOCK = 64  # places of the queue that are looked at together
 
 
 @kernel(forceinline=True)
@@ -158,107 +161,132 @@ def fits(steps, count, need, end):
 
 
 @kernel()
-def pick_firstfit(queue, first, end, job, free, picks):
-    """Pick every job that fits, in order.
+def first_fit(need, first, end, free):
+    """Return the first place in need[first:end] at which a job needs no more than `free` nodes (`end`: none).
 
-    Returns
-    -------
-    count, last : int
-        Jobs picked; place of the last one in the queue.
+    The inner loop has no way out, so that it runs on whole vectors.
     """
-    count, last = 0, first
-    for i in range(first, end):
-        if free == 0:
-            break
-        need = job[queue[i]].nodes
-        if need <= free:
-            free -= need
-            picks[count] = queue[i]
-            count += 1
-            last = i
-    return count, last
+    limit = np.int32(free)
+    i = first
+    while i < end:
+        stop = min(i + BLOCK, end)
+        hits = 0
+        for k in range(i, stop):
+            hits += need[k] <= limit
+        if hits:
+            while need[i] > limit:
+                i += 1
+            return i
+        i = stop
+    return end
 
 
 @kernel()
-def pick_easy(queue, first, end, job, now, free, shadow, extra, picks):
+def first_candidate(need, wait, first, end, free, slack, extra):
+    """Return the first place at which a job fits now and leaves a blocked head's reservation alone (`end`: none).
+
+    Parameters
+    ----------
+    need, wait : (Q,) int32, int64
+        Nodes and believed lengths (s) of the waiting jobs.
+    free, extra : int
+        Nodes free now; nodes that the head leaves over at its shadow time.
+    slack : int
+        Time left until then, s.
+    """
+    limit, over = np.int32(free), np.int32(min(free, extra))
+    i = first
+    while i < end:
+        stop = min(i + BLOCK, end)
+        hits = 0
+        for k in range(i, stop):
+            hits += (need[k] <= over) | ((need[k] <= limit) & (wait[k] <= slack))
+        if hits:
+            while not (need[i] <= over or (need[i] <= limit and wait[i] <= slack)):
+                i += 1
+            return i
+        i = stop
+    return end
+
+
+@kernel()
+def pick_firstfit(need, first, end, free, picks):
+    """Pick every job that fits, in order; return how many."""
+    count = 0
+    i = first
+    while free > 0:
+        i = first_fit(need, i, end, free)
+        if i == end:
+            break
+        free -= need[i]
+        picks[count] = i
+        count += 1
+        i += 1
+    return count
+
+
+@kernel()
+def pick_easy(need, wait, first, end, free, slack, extra, picks):
     """Pick what ends before the head's shadow time or uses only nodes that the head leaves over.
 
     Returns
     -------
-    count, last, extra : int
-        Jobs picked; place of the last one in the queue; extra nodes left.
+    count, extra : int
+        Jobs picked; extra nodes left.
     """
-    count, last = 0, first
-    for i in range(first, end):
-        if free == 0:
+    count = 0
+    i = first
+    while free > 0:
+        i = first_candidate(need, wait, i, end, free, slack, extra)
+        if i == end:
             break
-        need = job[queue[i]].nodes
-        if need > free:
-            continue
-        if now + job[queue[i]].wait > shadow:
-            if need > extra:
-                continue
-            extra -= need
-        free -= need
-        picks[count] = queue[i]
+        free -= need[i]
+        if wait[i] > slack:
+            extra -= need[i]
+        picks[count] = i
         count += 1
-        last = i
-    return count, last, extra
+        i += 1
+    return count, extra
 
 
 @kernel()
-def may_start(who, job, now, free, shadow, extra):
-    """Tell whether a job could start behind the head's reservation alone."""
-    need = job[who].nodes
-    return need <= free and (need <= extra or now + job[who].wait <= shadow)
-
-
-@kernel()
-def pick_reserving(queue, first, end, job, steps, count, depth, shadow, extra, bounds, picks):
+def pick_reserving(need, wait, first, end, steps, count, depth, slack, extra, bounds, picks):
     """Pick behind reservations: the first `depth` jobs that can't start get one (conservative: all).
 
-    `queue[first]` is the blocked head, with its shadow time and extra nodes; the profile of `count` steps is used up.
-    Nothing behind the last job that could still start can change what starts in this pass, so the pass ends there; and
-    as reservations are added, fewer and fewer jobs could.
-
-    Returns
-    -------
-    picked, place : int
-        Jobs picked; place of the last one in the queue.
+    At place `first` stands the blocked head, with the time left until its shadow time and its extra nodes; the profile
+    of `count` steps is used up. Nothing behind the last job that could still start can change what starts in this
+    pass, so it ends there; and as reservations are added, fewer and fewer jobs could. Returns the number picked.
     """
     now, free = steps[0].time, steps[0].free
-    last = end - 1
-    while last > first and not may_start(queue[last], job, now, free, shadow, extra):
-        last -= 1
     for k in range(bounds.shape[0]):
         bounds[k].need, bounds[k].length, bounds[k].time = 0, 0, now
-    picked, place = 0, first
+    picked = 0
     reserved = 0
+    last = end - 1
     i = first
-    while i <= last and last > first:
-        who = queue[i]
-        need, length = np.int64(job[who].nodes), job[who].wait
-        if i > first and need <= free and fits(steps, count, need, now + length):
-            count = reserve(steps, count, need, length, 0)
-            picks[picked] = who
+    while True:
+        while last >= i and last > first:
+            if need[last] <= free and (need[last] <= extra or wait[last] <= slack):
+                if fits(steps, count, np.int64(need[last]), now + wait[last]):
+                    break
+            last -= 1
+        if i > last or last == first:
+            return picked
+        nodes, length = np.int64(need[i]), wait[i]
+        if i > first and nodes <= free and fits(steps, count, nodes, now + length):
+            count = reserve(steps, count, nodes, length, 0)
+            picks[picked] = i
             picked += 1
-            place = i
-            free -= need
+            free -= nodes
         elif reserved < depth:
-            step = find(steps, count, need, length, step_at(steps, count, not_before(bounds, need, length, now)))
+            step = find(steps, count, nodes, length, step_at(steps, count, not_before(bounds, nodes, length, now)))
             if step < count:
-                bound = bounds[size_class(need)]
+                bound = bounds[size_class(nodes)]
                 if steps[step].time >= bound.time:
-                    bound.need, bound.length, bound.time = need, length, steps[step].time
-                count = reserve(steps, count, need, length, step)
+                    bound.need, bound.length, bound.time = nodes, length, steps[step].time
+                count = reserve(steps, count, nodes, length, step)
                 reserved += 1
         i += 1
-        while last >= i and not (
-            may_start(queue[last], job, now, free, shadow, extra)
-            and fits(steps, count, np.int64(job[queue[last]].nodes), now + job[queue[last]].wait)
-        ):
-            last -= 1
-    return picked, place
 
 
 @kernel()

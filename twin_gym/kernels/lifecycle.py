@@ -7,7 +7,7 @@ import numpy as np
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
 from twin_gym.kernels.order import LAST_FORMULA, MULTIFACTOR, charge, fixed_score, formula, length_of, moves
-from twin_gym.kernels.queue import heap_pop, plan_remove, queue_insert
+from twin_gym.kernels.queue import heap_pop, make_room, plan_remove, queue_place
 from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED
 
 
@@ -33,18 +33,25 @@ def enter(who, policy, jobs, setup, job):
 @inner(forceinline=True)
 def join(who, setup, row):
     """Let a job join the queue: sorted in, or appended if the order moves with time anyway."""
-    sim, queue, job = row.sim[0], row.queue, row.job
+    sim, queue, need, wait, job = row.sim[0], row.queue, row.need, row.wait, row.job
     if sim.end == queue.shape[0]:
         shift = sim.first
         for i in range(shift, sim.end):
             queue[i - shift] = queue[i]
+            need[i - shift] = need[i]
+            wait[i - shift] = wait[i]
         sim.first = 0
         sim.end -= shift
     job[who].phase = QUEUED
-    if moves(sim.order):
-        queue[sim.end] = who
-    else:
-        queue_insert(queue, sim.first, sim.end, job, who, setup.cqsim == 0)
+    place = sim.end
+    if not moves(sim.order):
+        place = queue_place(queue, sim.first, sim.end, job, who, setup.cqsim == 0)
+        make_room(queue, place, sim.end)
+        make_room(need, place, sim.end)
+        make_room(wait, place, sim.end)
+    queue[place] = who
+    need[place] = job[who].nodes
+    wait[place] = job[who].wait
     sim.end += 1
     sim.fresh += 1
 

@@ -233,6 +233,15 @@ def score_others(policy, jobs, setup, row):
 
 
 @inner()
+def refresh(row):
+    """Write the needs and lengths of the waiting jobs beside them after the queue has been sorted anew."""
+    queue, need, wait, job = row.queue, row.need, row.wait, row.job
+    for i in range(row.sim[0].first, row.sim[0].end):
+        need[i] = job[queue[i]].nodes
+        wait[i] = job[queue[i]].wait
+
+
+@inner()
 def order_queue(policy, jobs, setup, row):
     """Sort the queue for a pass; the queue of a policy that does not move is kept sorted as jobs join it."""
     sim, queue, job = row.sim[0], row.queue, row.job
@@ -246,4 +255,5 @@ def order_queue(policy, jobs, setup, row):
     else:
         return
     sort_queue(queue, first, end, job, row.picks, setup.cqsim == 0)
+    refresh(row)
     sim.order = policy

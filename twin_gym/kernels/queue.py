@@ -146,18 +146,22 @@ def sort_queue(queue, first, end, job, scratch, by_number):
 
 
 @kernel()
-def queue_insert(queue, first, end, job, who, by_number):
-    """Insert a job into the sorted queue[first:end] after all that do not stand behind it; there is room at `end`."""
-    low, high = first, end
+def queue_place(queue, first, end, job, who, by_number):
+    """Return the place of a job in the sorted queue[first:end]: after all that do not stand behind it."""
     if first == end or not before(who, queue[end - 1], job, by_number):
-        queue[end] = who
-        return
+        return end
+    low, high = first, end
     while low < high:
         middle = (low + high) >> 1
         if before(who, queue[middle], job, by_number):
             high = middle
         else:
             low = middle + 1
-    for i in range(end, low, -1):
-        queue[i] = queue[i - 1]
-    queue[low] = who
+    return low
+
+
+@kernel()
+def make_room(array, place, end):
+    """Move array[place:end] up by one."""
+    for i in range(end, place, -1):
+        array[i] = array[i - 1]

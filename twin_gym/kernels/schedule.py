@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from twin_gym.kernels.backfill import best_window, pick_easy, pick_firstfit, pick_reserving, profile, shadow_of
-from twin_gym.kernels.jit import inner
+from twin_gym.kernels.backfill import (
+    best_window,
+    first_fit,
+    pick_easy,
+    pick_firstfit,
+    pick_reserving,
+    profile,
+    shadow_of,
+)
+from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.nodes import (
     AMONG,
     CHOSEN,
@@ -21,7 +29,7 @@ from twin_gym.kernels.nodes import (
     profile_by_node,
     reserve_by_node,
 )
-from twin_gym.kernels.order import moves, score_moving
+from twin_gym.kernels.order import moves, refresh, score_moving
 from twin_gym.kernels.queue import heap_push, plan_insert, sort_queue
 from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
 
@@ -53,23 +61,53 @@ def start_now(who, row):
 @inner()
 def close_gaps(row, last):
     """Close the gaps that started jobs have left in the queue up to place `last`: what stands before them moves up."""
-    sim, queue, job = row.sim[0], row.queue, row.job
+    sim, queue, need, wait, job = row.sim[0], row.queue, row.need, row.wait, row.job
     hole = last
     for i in range(last, sim.first - 1, -1):
         if job[queue[i]].phase == QUEUED:
             queue[hole] = queue[i]
+            need[hole] = need[i]
+            wait[hole] = wait[i]
             hole -= 1
     sim.first = hole + 1
+
+
+@kernel()
+def shift(array, low, high, by):
+    """Move array[low:high] by `by` places, up or (negative) down."""
+    if by > 0:
+        for i in range(high - 1, low - 1, -1):
+            array[i + by] = array[i]
+    else:
+        for i in range(low, high):
+            array[i + by] = array[i]
+
+
+@inner()
+def close_places(row, count):
+    """Close the gaps at the first `count` places of `picks` (ascending), from the side on which less has to move."""
+    sim, picks = row.sim[0], row.picks
+    first, end = sim.first, sim.end
+    if picks[count - 1] - first < end - picks[0]:
+        for c in range(count - 1, -1, -1):
+            low = picks[c - 1] + 1 if c > 0 else first
+            shift(row.queue, low, picks[c], count - c)
+            shift(row.need, low, picks[c], count - c)
+            shift(row.wait, low, picks[c], count - c)
+        sim.first = first + count
+    else:
+        for c in range(count):
+            high = picks[c + 1] if c + 1 < count else end
+            shift(row.queue, picks[c] + 1, high, -c - 1)
+            shift(row.need, picks[c] + 1, high, -c - 1)
+            shift(row.wait, picks[c] + 1, high, -c - 1)
+        sim.end = end - count
 
 
 @inner()
 def nothing_fits(row):
     """Tell whether every waiting job needs more nodes than are free."""
-    sim, queue, job = row.sim[0], row.queue, row.job
-    for i in range(sim.first, sim.end):
-        if job[queue[i]].nodes <= sim.free:
-            return False
-    return True
+    return first_fit(row.need, row.sim[0].first, row.sim[0].end, row.sim[0].free) == row.sim[0].end
 
 
 @inner()
@@ -119,10 +157,11 @@ def newcomer(setup, row, backfill):
     else:
         return False
     start_now(who, row)
-    if queue[sim.end - 1] == who:
-        sim.end -= 1
-    else:
-        close_gaps(row, sim.end - 1)
+    place = sim.end - 1
+    while queue[place] != who:
+        place -= 1
+    row.picks[0] = place
+    close_places(row, 1)
     return True
 
 
@@ -159,24 +198,26 @@ def schedule_by_count(setup, row, backfill):
     if backfill == NONE:
         return
     if backfill == FIRSTFIT:
-        count, last = pick_firstfit(queue, first + 1, end, job, sim.free, picks)
+        count = pick_firstfit(row.need, first + 1, end, sim.free, picks)
     else:
         shadow, extra = shadow_of(np.int64(job[head].nodes), sim.free, now, cqsim, plan, sim.running, job)
         if backfill == EASY and setup.depth == 1:
-            count, last, extra = pick_easy(queue, first + 1, end, job, now, sim.free, shadow, extra, picks)
+            count, extra = pick_easy(row.need, row.wait, first + 1, end, sim.free, shadow - now, extra, picks)
             sim.extra = extra
             if count == 0 or setup.wait_length == setup.plan_length:
                 sim.shadow = shadow  # holds until nodes come back, unless a job is planned to run longer than believed
         elif sim.free > 0 and end - first > 1:
             number = profile(steps, sim.free, now, cqsim, plan, sim.running, job)
             depth = setup.depth if backfill == EASY else NEVER
-            count, last = pick_reserving(queue, first, end, job, steps, number, depth, shadow, extra, row.bounds, picks)
+            count = pick_reserving(
+                row.need, row.wait, first, end, steps, number, depth, shadow - now, extra, row.bounds, picks
+            )
         else:
             return
     if count > 0:
         for k in range(count):
-            start_now(picks[k], row)
-        close_gaps(row, last)
+            start_now(queue[picks[k]], row)
+        close_places(row, count)
 
 
 @inner(forceinline=True)
@@ -188,6 +229,7 @@ def pass_by_count(setup, row, policy, backfill):
     if moves(policy):
         score_moving(policy, row.queue, sim.first, sim.end, row.job, sim.clock)
         sort_queue(row.queue, sim.first, sim.end, row.job, row.picks, setup.cqsim == 0)
+        refresh(row)
         sim.order = policy
     schedule_by_count(setup, row, backfill)
 

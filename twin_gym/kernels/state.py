@@ -172,6 +172,8 @@ class State(NamedTuple):
     sim: Records  # (E,) SIM
     job: Records  # (E, J) JOB
     queue: Int32  # (E, Q) waiting jobs at first .. end - 1, in kept order
+    need: Int32  # (E, Q) and the nodes
+    wait: Int  # (E, Q) and believed lengths of the same jobs, side by side so that a scan is quick
     heap: Records  # (E, R) ENDING
     plan: Records  # (E, R) ENDING
     started: Int32  # (E, Q) jobs started in this pass, in order
@@ -194,6 +196,8 @@ def row_of(st, e):
         borrowed(st.sim[e : e + 1]),
         borrowed(st.job[e]),
         borrowed(st.queue[e]),
+        borrowed(st.need[e]),
+        borrowed(st.wait[e]),
         borrowed(st.heap[e]),
         borrowed(st.plan[e]),
         borrowed(st.started[e]),
