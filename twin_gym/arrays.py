@@ -32,6 +32,7 @@ from twin_gym.kernels.state import (
 )
 from twin_gym.outages import MODES, Outage
 from twin_gym.policies import find_policy
+from twin_gym.system import System
 from twin_gym.workload import Workload
 
 
@@ -47,13 +48,37 @@ def user_count(workload: Workload) -> int:
     return max(1, len(workload.users) + bool((workload.user < 0).any()))
 
 
-def job_table(workload: Workload, multifactor: Multifactor, predicted: np.ndarray | None = None) -> Jobs:
+def recorded_nodes(workload: Workload, system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Number recorded nodes as the scheduler does: places in the racks become 0, 1, ... of those available.
+
+    Returns
+    -------
+    values : (V,) int32
+        Node numbers, job after job; -1 for a place that is missing or down.
+    offsets : (J+1,) int64
+        Where each job's nodes begin; (1,) if no nodes are recorded.
+    """
+    recorded = workload.node_ids
+    if recorded is None:
+        return np.zeros(0, np.int32), np.zeros(1, np.int64)
+    places = system.places
+    numbers = np.full(max(system.total_nodes, int(places.max(initial=0)) + 1), -1, np.int32)
+    numbers[places] = np.arange(len(places))
+    known = (recorded.values >= 0) & (recorded.values < len(numbers))
+    return np.where(known, numbers[np.where(known, recorded.values, 0)], -1), recorded.offsets
+
+
+def job_table(
+    workload: Workload, system: System, multifactor: Multifactor, predicted: np.ndarray | None = None
+) -> Jobs:
     """Lay a workload out for the kernels.
 
     Parameters
     ----------
     workload : Workload
         J jobs.
+    system : System
+        Tells which node is meant by a recorded id.
     multifactor : Multifactor
         Gives each partition its factor.
     predicted : (J,) array of seconds, optional
@@ -80,7 +105,7 @@ def job_table(workload: Workload, multifactor: Multifactor, predicted: np.ndarra
                 f"{', '.join(workload.partitions) or 'none'}."
             )
         factors[workload.partitions.index(name)] = factor
-    recorded = workload.node_ids
+    node_values, node_offsets = recorded_nodes(workload, system)
     return Jobs(
         submit=_frozen(workload.submit, np.int64),
         runtime=_frozen(workload.runtime, np.int64),
@@ -92,8 +117,8 @@ def job_table(workload: Workload, multifactor: Multifactor, predicted: np.ndarra
         user=_frozen(np.where(workload.user < 0, user_count(workload) - 1, workload.user), np.int32),
         queue_factor=_frozen(factors[workload.partition], np.float64),
         initial=_frozen(workload.initial, np.uint8),
-        node_values=_frozen(recorded.values if recorded is not None else np.zeros(0), np.int32),
-        node_offsets=_frozen(recorded.offsets if recorded is not None else np.zeros(1), np.int64),
+        node_values=_frozen(node_values, np.int32),
+        node_offsets=_frozen(node_offsets, np.int64),
     )
 
 

@@ -136,7 +136,7 @@ def compare(
     # all are checked before anything runs, so that a mistake in the last one is not found after the first hour
     for config in configs:
         check_run(config, workload, outages, predicted)
-    jobs = job_table(workload, base.multifactor, predicted)
+    jobs = job_table(workload, system, base.multifactor, predicted)
     done = 0
 
     def one(config: RunConfig) -> tuple[dict[str, Any], Result | None]:

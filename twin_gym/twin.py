@@ -149,7 +149,7 @@ class Twin:
         self.config = config
         self.outages = outages
         clock = first_clock(workload)
-        self._jobs = jobs if jobs is not None else job_table(workload, config.multifactor, predicted)
+        self._jobs = jobs if jobs is not None else job_table(workload, system, config.multifactor, predicted)
         self._outages = outage_table(self.outages, clock)
         self._setup = setup_table([config], workload, system.nodes, outages=bool(self.outages))
         self._state = allocate(self._setup, self._outages, user_count(workload))

@@ -8,6 +8,7 @@ import pytest
 import twin_gym as tg
 from twin_gym.errors import OptionError, PolicyError, ResultError
 from twin_gym.outages import Outage
+from twin_gym.ragged import Ragged
 from twin_gym.twin import Twin
 
 
@@ -180,3 +181,43 @@ def test_predictions_feed_the_backfill(workload, system):
     assert list(perfect.jobs["start"]) == list(predicted.jobs["start"])
     with pytest.raises(OptionError, match="at least 1 s"):
         tg.simulate(system, workload, estimates="predicted", predicted=np.zeros(len(workload)))
+
+
+def recorded(starts_: list[int], nodes: list[list[int]], runtime: int = 100) -> tg.Workload:
+    """Jobs of a log that says when and where each of them ran."""
+    frame = {
+        "id": range(1, len(starts_) + 1),
+        "submit": [0] * len(starts_),
+        "runtime": [runtime] * len(starts_),
+        "requested_time": [50] * len(starts_),
+        "nodes": [len(n) for n in nodes],
+        "start": starts_,
+    }
+    return tg.Workload.build(**frame, node_ids=Ragged.from_rows(nodes))
+
+
+def test_replay_repeats_starts_ends_and_nodes():
+    log = recorded([5, 7, 105], [[0, 3], [1], [3, 1]])
+    result = tg.simulate(tg.System.uniform(nodes=4), log, policy="replay")
+    assert list(result.jobs["start"]) == [5, 7, 105]
+    assert list(result.jobs["end"]) == [105, 107, 205]  # as recorded, not cut at the requested 50 s
+    # node 1 is held until 107, so the third job, due at 105, gets the lowest free ones
+    assert [sorted(map(int, result.placement[j])) for j in range(3)] == [[0, 3], [1], [0, 2]]
+    assert result.summary["relocated"] == 1
+    assert result.summary["delayed"] == 0
+
+
+def test_replay_counts_what_does_not_fit():
+    result = tg.simulate(tg.System.uniform(nodes=2), recorded([0, 10], [[0, 1], [0]]), policy="replay")
+    assert list(result.jobs["start"]) == [0, 100]
+    assert result.summary["delayed"] == 1
+
+
+def test_recorded_nodes_are_places_in_the_racks():
+    """Frontier's rack 41 is missing: the place after it is the scheduler's node 41 * 128."""
+    frontier = tg.System.load("frontier")
+    log = recorded([0, 0], [[0], [42 * 128]])
+    result = tg.simulate(frontier, log, policy="replay")
+    assert [list(map(int, result.placement[j])) for j in range(2)] == [[0], [41 * 128]]
+    missing = tg.simulate(frontier, recorded([0], [[41 * 128]]), policy="replay")
+    assert missing.summary["relocated"] == 1
