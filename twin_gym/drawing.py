@@ -5,6 +5,7 @@ Matplotlib is imported when the first figure is made, never its `pyplot`: figure
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
@@ -84,13 +85,21 @@ def drawn(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure:
-    """Return an empty figure, inches wide and high, with a headline and a line below it."""
+    """Return an empty figure, inches wide and high, with a headline and a line below it; notebooks show it."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    class ShownFigure(Figure):
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            data = io.BytesIO()
+            self.savefig(data, format="png", dpi=80)
+            return data.getvalue()
+
     room = 0.72 / height  # for the two lines
     layout = ConstrainedLayoutEngine(rect=(0.0, 0.0, 0.995, 1.0 - room), w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(width, height), layout=layout)
+    figure = ShownFigure(figsize=(width, height), layout=layout)
     figure.text(0.012, 1 - 0.10 / height, title, size=17, weight="bold", va="top")
     figure.text(0.012, 1 - 0.46 / height, subtitle, size=12.5, color=GREY, va="top")
     return figure
