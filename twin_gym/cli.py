@@ -121,8 +121,9 @@ def _report(error: Exception) -> int:
 
     text = sentence(error)
     if text is None:
+        reason = str(error).partition("\n")[0][:200]
         print(
-            f"twin-gym: a defect of twin_gym, please report it: {type(error).__name__}: {error} "
+            f"twin-gym: a defect of twin_gym, please report it: {type(error).__name__}: {reason} "
             "(the same command with --debug shows the traceback)",
             file=sys.stderr,
         )

@@ -231,10 +231,10 @@ def test_ctrl_c_says_what_is_kept(capsys: pytest.CaptureFixture[str], monkeypatc
         raise KeyboardInterrupt
 
     words = ["simulate", "-m", "workload.jobs=60", "figures=false", "out=sweep", "policy=fcfs,sjf"]
-    monkeypatch.setattr(twin.Twin, "advance", interrupted)
-    assert cli.main(words) == 130
+    with monkeypatch.context() as patch:
+        patch.setattr(twin.Twin, "advance", interrupted)
+        assert cli.main(words) == 130
     assert "nothing was written" in capsys.readouterr().err
-    monkeypatch.undo()
 
     advance, calls = twin.Twin.advance, []
 

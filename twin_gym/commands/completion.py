@@ -32,7 +32,8 @@ complete -F _twin_gym twin-gym
 _twin_gym() {
     local -a found
     found=("${(@f)$(twin-gym complete "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
-    compadd -Q -S '' -- $found
+    compadd -Q -S '' -- ${(M)found:#*[=/]}  # to be continued: no space after it
+    compadd -Q -- ${found:#*[=/]}
 }
 compdef _twin_gym twin-gym
 """,

@@ -8,7 +8,7 @@ from twin_gym.commands import compare
 from twin_gym.commands.tables import console
 from twin_gym.commands.words import Parser
 
-_NODES, _JOBS = 64, 60  # few enough to see every job in a Gantt chart
+_NODES, _JOBS = 32, 50  # few enough to see every job in a Gantt chart
 _POLICIES = "policies=[fcfs,sjf,saf,wfp3,f1]"
 
 
@@ -53,7 +53,9 @@ def _draw_schedules(folder: Path) -> None:
     from twin_gym.simulate import simulate
     from twin_gym.system import System
 
-    workload = load("synthetic", model="lublin", jobs=_JOBS, capacity=_NODES, load=1.0, seed=1)
+    workload = load(
+        "synthetic", model="uniform", jobs=_JOBS, capacity=_NODES, load=0.9, max_runtime=6 * 3600, requests=1.5
+    )
     for backfill in ("none", "easy"):
         result = simulate(System.uniform(_NODES), workload, "fcfs", backfill, placement="contiguous")
         plots.gantt(result).savefig(folder / f"gantt-fcfs-{backfill}.png")

@@ -73,9 +73,7 @@ def filled(directory: Path) -> Iterator[Path]:
         partial.rename(target)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ResultError(
-            f"{directory} can't be written: {reason}; free space or choose another place (out=DIR)."
-        ) from error
+        raise ResultError(f"{directory} can't be written: {reason}; choose another place (out=DIR).") from error
     finally:
         for rest in (partial, replaced):
             shutil.rmtree(rest, ignore_errors=True)

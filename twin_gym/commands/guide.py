@@ -20,6 +20,7 @@ _EXAMPLES = {
     "compare": """\
   twin-gym compare                                         three orders, with and without EASY backfill
   twin-gym compare policies=[fcfs,sjf,wfp3] backfills=[none,easy,conservative]
+  twin-gym compare policies=fcfs,sjf,wfp3                  the same without brackets, which zsh wants quoted
   twin-gym compare workload=log.swf.gz workload.duration=30d estimates=perfect
   twin-gym compare -m workload.load=0.7,0.8,0.9            one comparison per load
   twin-gym compare --cfg job                               show the composed configuration, run nothing""",
