@@ -164,7 +164,7 @@ def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *,
         placement = config.placement
         if placement == "count" and policy.code == REPLAY and workload.node_ids is not None:
             placement = "recorded"
-        elif placement == "count" and outages:
+        elif placement == "count" and (outages or config.reservations == "nodes"):
             placement = "lowest"
         factor = config.multifactor
         setup["policy"] = policy.code
@@ -175,6 +175,7 @@ def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *,
         setup["overdue"] = not (plan == real or (plan == REQUEST and real == CUT)) or bool(workload.initial.any())
         setup["depth"], setup["window"] = config.depth, config.window
         setup["placement"] = PLACEMENTS.index(placement)
+        setup["by_node"] = config.reservations == "nodes"
         setup["seed"] = np.uint64(config.seed % 2**64)
         for name in ("age", "size", "fairshare", "queue", "max_age", "half_life"):
             setup[name] = getattr(factor, name)
@@ -235,7 +236,7 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
         picks=np.zeros((rows, jobs), np.int32),
         steps=np.zeros((rows, running + jobs + 2 * known + 4), STEP),
         bounds=np.zeros((rows, 32), BOUND),
-        step_bits=np.zeros((rows, _ROOM // 16 if known else 3, words), np.uint64),
+        step_bits=np.zeros((rows, _ROOM // 16 if known or setups["by_node"].any() else 3, words), np.uint64),
         free_bits=np.zeros((rows, words), np.uint64),
         node=np.zeros((rows, nodes if named else 1), NODE),
         runs=np.zeros((rows, _ROOM + nodes if named else 1), RUN),

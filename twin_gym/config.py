@@ -12,6 +12,7 @@ BACKFILLS = ("none", "firstfit", "easy", "conservative")
 ESTIMATES = ("requested", "perfect", "hybrid", "predicted")
 SEMANTICS = ("cycle", "cqsim")
 PLACEMENTS = ("count", "lowest", "contiguous", "recorded")
+RESERVATIONS = ("counts", "nodes")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class RunConfig:
         Length of the look-ahead window that is permuted for the earliest finish (0 = off).
     placement : str
         ``count`` (no node identities), ``lowest``, ``contiguous`` or ``recorded``.
+    reservations : str
+        What ``easy`` and ``conservative`` reserve: ``counts`` of nodes, or named ``nodes`` as Slurm does.
     seed : int
         Seed of the ``random`` policy.
     tau : float
@@ -88,6 +91,7 @@ class RunConfig:
     depth: int = 1
     window: int = 0
     placement: str = "count"
+    reservations: str = "counts"
     seed: int = 0
     tau: float = 10.0
     multifactor: Multifactor = field(default_factory=Multifactor)
@@ -98,6 +102,7 @@ class RunConfig:
             ("estimates", ESTIMATES),
             ("semantics", SEMANTICS),
             ("placement", PLACEMENTS),
+            ("reservations", RESERVATIONS),
         ):
             value = getattr(self, name)
             if value not in choices:
@@ -106,6 +111,8 @@ class RunConfig:
             raise OptionError(f"depth={self.depth} must be at least 1 (the number of reservations that easy protects).")
         if not (self.window == 0 or 2 <= self.window <= 7):
             raise OptionError(f"window={self.window} must be 0 (off) or 2 to 7 jobs: W jobs have W! permutations.")
+        if self.window and self.reservations == "nodes":
+            raise OptionError("window does not go with reservations=nodes; choose one of them.")
         if not self.tau > 0:
             raise OptionError(f"tau={self.tau} must be a positive number of seconds.")
 

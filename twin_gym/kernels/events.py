@@ -72,12 +72,12 @@ def next_event(jobs, outages, setup, row):
 
 
 @inner(forceinline=True)
-def must_grow(row):
+def must_grow(setup, row):
     """Tell whether a log or the profile by node may run out of room in the next pass or outage."""
     sim, known = row.sim[0], row.active.shape[0]
     if sim.runs + sim.free > row.runs.shape[0]:
         return True
-    if known == 0:
+    if known == 0 and not setup.by_node:
         return False
     steps = STEPS + sim.running + sim.end - sim.first + 2 * known + 4
     return sim.lost + sim.running > row.lost.shape[0] or steps > row.step_bits.shape[0]
@@ -87,11 +87,11 @@ def must_grow(row):
 def do_pass(jobs, outages, setup, row, policy, backfill):
     """One scheduling pass by a policy and a backfill mode; its jobs have started and have their nodes afterwards."""
     sim = row.sim[0]
-    visible = row.active.shape[0] > 0 and any_visible(outages, row.active, sim.clock)
+    by_node = setup.by_node or any_visible(outages, row.active, sim.clock)
     if policy == REPLAY:
         sim.passes += 1
         replay(jobs, setup, row)
-    elif visible:
+    elif by_node:
         sim.passes += 1
         sim.head = -1
         sim.fresh = 0
@@ -101,7 +101,7 @@ def do_pass(jobs, outages, setup, row, policy, backfill):
     elif not idle_pass(setup, row, policy, backfill):
         order_queue(policy, jobs, setup, row)
         schedule_by_count(setup, row, backfill)
-    settle(visible and policy != REPLAY, jobs, setup, row)
+    settle(by_node and policy != REPLAY, jobs, setup, row)
 
 
 @kernel()
@@ -132,7 +132,7 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
     named = setup.placement != COUNT
     plain = not named and row.usage.shape[0] == 1 and setup.policy != REPLAY
     while True:
-        if named and must_grow(row):
+        if named and must_grow(setup, row):
             return GROW
         time, kind = next_event(jobs, outages, setup, row)
         if sim.due and (time > sim.clock or setup.cqsim):

@@ -167,7 +167,8 @@ def choose_for(who, jobs, setup, job, bits, chosen):
     need = np.int64(job[who].nodes)
     known = setup.first + who
     missed = False
-    if setup.placement == RECORDED and jobs.node_offsets.shape[0] > known + 1:
+    # a job that ran at the window's start stands where it stood, whatever the placement of the others
+    if (setup.placement == RECORDED or jobs.initial[known]) and jobs.node_offsets.shape[0] > known + 1:
         begin, end = jobs.node_offsets[known], jobs.node_offsets[known + 1]
         if begin < end:
             if choose_recorded(bits, jobs.node_values, begin, end, need, chosen):

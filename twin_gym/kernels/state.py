@@ -90,6 +90,7 @@ SETUP = np.dtype(
         ("depth", np.int64),  # reservations of EASY
         ("window", np.int64),  # jobs that are permuted, 0 = off
         ("placement", np.int64),
+        ("by_node", np.int64),  # 1: reservations are always kept on named nodes
         ("seed", np.uint64),
         ("age", np.float64),  # weights of the multifactor priority
         ("size", np.float64),
