@@ -1,96 +1,25 @@
 """The engine gives every wait that CQSim gave, from CQSim's own view of the jobs and from the logs it read.
 
-95 golden columns of eight traces, the smallest input of every trap in which a rule shows, and, on a real log, what must
-not matter: node identities, stops, copies, files, the number of threads.
+95 golden columns of eight traces, and the smallest input of every trap in which a rule shows.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
+from oracle.cqsim_record import TRACES, as_seen, from_log, golden, run_column, waits_of
 
 import twin_gym as tg
-from twin_gym.twin import Twin
 
-Ints = npt.NDArray[np.int64]
 Loader = Callable[[Path, str], tg.Workload]
-
-# machine, log, and how many of its job lines CQSim was given (None: all)
-TRACES = {
-    "theta2022_4k": (4360, "ALCF-Theta-2022-cqsimplus.swf.gz", 4_000),
-    "theta2022_full": (4360, "ALCF-Theta-2022-cqsimplus.swf.gz", None),
-    "kth_5k": (100, "KTH-SP2-1996-2.1-cln.swf.gz", 5_000),
-    "kth_full": (100, "KTH-SP2-1996-2.1-cln.swf.gz", None),
-    "lanl_8k": (1024, "LANL-CM5-1994-4.1-cln.swf.gz", 8_000),
-    "lanl_30k": (1024, "LANL-CM5-1994-4.1-cln.swf.gz", 30_000),
-    "sdsc_6k": (128, "SDSC-SP2-1998-4.2-cln.swf.gz", 6_000),
-    "sdsc_full": (128, "SDSC-SP2-1998-4.2-cln.swf.gz", None),
-}
-POLICY = {"ljf": "longest", "spf": "smallest", "lpf": "largest"}
-BACKFILL = {"none": "none", "easy": "easy", "cons": "conservative"}
-ESTIMATES = {"native": "hybrid", "req": "requested", "perfect": "perfect"}
-
-
-def golden(shared: Path, trace: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the jobs as CQSim saw them, and their waits, one column for each combination."""
-    folder = shared / "oracle" / "cqsim"
-    jobs, waits = (pd.read_csv(folder / f"{trace}.{what}.csv.gz") for what in ("jobs", "waits"))
-    return jobs, waits.set_index("id")
-
-
-def as_seen(shared: Path, trace: str) -> tg.Workload:
-    """Make a workload of the jobs as CQSim saw them after its filter."""
-    jobs, _ = golden(shared, trace)
-    names = {"run": "runtime", "req_time": "requested_time", "req_procs": "nodes"}
-    return tg.Workload.from_frame(jobs.rename(columns=names), strict=True)
-
-
-def from_log(shared: Path, trace: str) -> tg.Workload:
-    """Read the log itself, cut after as many job lines as CQSim was given."""
-    _, name, lines = TRACES[trace]
-    path = shared / "data" / "swf" / name
-    if lines is None:
-        return tg.datasets.load("swf", path, missing_requests="drop")
-    taken = []
-    with gzip.open(path, "rt", encoding="latin-1") as file:
-        for line in file:
-            if not line.startswith(";"):
-                lines -= 1
-                if lines < 0:
-                    break
-            taken.append(line)
-    return tg.datasets.load("swf", io.BytesIO("".join(taken).encode("latin-1")), missing_requests="drop")
-
-
-def run_column(system: tg.System, workload: tg.Workload, column: str) -> tg.Result:
-    """Run what a golden column stands for: ``policy.backfill.durations[.w3]``."""
-    policy, backfill, durations, *window = column.split(".")
-    return tg.simulate(
-        system,
-        workload,
-        POLICY.get(policy, policy),
-        BACKFILL[backfill],
-        estimates=ESTIMATES[durations],
-        semantics="cqsim",
-        window=3 if window else 0,
-    )
-
-
-def waits_of(result: tg.Result) -> Ints:
-    """Return every job's wait, s; all jobs must have started."""
-    return result.jobs["wait"].to_numpy(np.int64)
 
 
 @pytest.mark.parametrize("source", [as_seen, from_log])
@@ -247,159 +176,3 @@ def test_the_cube_of_wfp3_is_cpythons_power() -> None:
         assert first[1 + (expected != submitted_first)] == end, (small, large)
         telling += (powers[0] > powers[1]) != (products[0] > products[1])
     assert telling > 20
-
-
-# ------------------------------------------------------------------------- what must not matter, on a real log
-
-COMBINATIONS = [
-    ("fcfs", "none"),
-    ("fcfs", "firstfit"),
-    ("fcfs", "easy"),
-    ("fcfs", "conservative"),
-    ("wfp3", "easy"),
-    ("sjf", "conservative"),
-    ("sexp", "easy"),
-    ("multifactor", "easy"),
-]
-
-
-@pytest.fixture(scope="module")
-def kth(shared_dir: Path) -> tuple[tg.System, tg.Workload]:
-    """The first months of KTH's SP2, with users."""
-    return tg.System.uniform(nodes=100), from_log(shared_dir, "kth_5k")
-
-
-@pytest.fixture(scope="module")
-def kth_start(kth: tuple[tg.System, tg.Workload]) -> tg.Workload:
-    """Its first 1,500 jobs."""
-    return kth[1].select(np.arange(len(kth[1])) < 1_500)
-
-
-def outcome(result: tg.Result) -> tuple[list[int], list[int], list[int]]:
-    """Start, end and state of every job."""
-    out = result.outcome
-    return out.start.tolist(), out.end.tolist(), out.state.tolist()
-
-
-@pytest.mark.parametrize("semantics", ["cycle", "cqsim"])
-@pytest.mark.parametrize(("policy", "backfill"), COMBINATIONS)
-def test_nodes_with_names_start_jobs_as_nodes_that_are_counted(
-    kth: tuple[tg.System, tg.Workload], policy: str, backfill: str, semantics: str
-) -> None:
-    counted = tg.simulate(*kth, policy, backfill, semantics=semantics)
-    assert counted.placement is None
-    for placement in ("lowest", "contiguous"):
-        named = tg.simulate(*kth, policy, backfill, semantics=semantics, placement=placement)
-        assert outcome(named) == outcome(counted)
-        assert_no_node_twice(named)
-
-
-def assert_no_node_twice(result: tg.Result) -> None:
-    """Every job has as many different nodes as it asked for, and each node one job at a time."""
-    out, nodes = result.outcome, result.placement
-    assert nodes is not None
-    assert nodes.lengths.tolist() == out.nodes.tolist()
-    job = np.repeat(np.arange(len(out)), nodes.lengths)
-    order = np.lexsort((out.start[job], nodes.values))
-    node, start, end = nodes.values[order], out.start[job][order], out.end[job][order]
-    follows = node[1:] == node[:-1]
-    assert (start[1:][follows] >= end[:-1][follows]).all()
-    assert node.min() >= 0
-    assert node.max() < result.scenario.nodes
-
-
-@pytest.mark.parametrize("placement", ["count", "contiguous"])
-@pytest.mark.parametrize("semantics", ["cycle", "cqsim"])
-@pytest.mark.parametrize(("policy", "backfill"), COMBINATIONS)
-def test_stopping_saving_and_going_on_changes_nothing(
-    kth: tuple[tg.System, tg.Workload],
-    kth_start: tg.Workload,
-    tmp_path: Path,
-    policy: str,
-    backfill: str,
-    semantics: str,
-    placement: str,
-) -> None:
-    system, workload = kth[0], kth_start
-    options = {"policy": policy, "backfill": backfill, "semantics": semantics, "placement": placement}
-    rng, span = np.random.default_rng(7), workload.span
-    twin = Twin(system, workload, **options)
-    reason, stops = "", 0
-    while reason != "done":
-        kind = rng.integers(3)
-        if kind == 0:
-            reason = twin.advance(twin.clock + int(rng.integers(0, span // 20)))
-        elif kind == 1:
-            reason = twin.advance(events=int(rng.integers(1, 300)))
-        else:
-            twin.save(tmp_path / "state.npz")
-            twin = Twin(system, workload, **options)
-            twin.load(tmp_path / "state.npz")
-        stops += 1
-    assert stops > 10
-    assert outcome(twin.result()) == outcome(tg.simulate(system, workload, **options))
-
-
-def test_another_process_goes_on_from_a_file(
-    kth: tuple[tg.System, tg.Workload], kth_start: tg.Workload, tmp_path: Path
-) -> None:
-    options = {"policy": "wfp3", "backfill": "easy"}
-    twin = Twin(kth[0], kth_start, **options)
-    twin.advance(events=1_000)
-    assert twin.advance(events=1) == "events"
-    twin.save(tmp_path / "state.npz")
-    kth_start.save(tmp_path / "jobs.parquet")
-    program = (
-        "import sys, numpy as np, twin_gym as tg\n"
-        "from twin_gym.twin import Twin\n"
-        "jobs = tg.Workload.load(sys.argv[1] + '/jobs.parquet')\n"
-        "twin = Twin(tg.System.uniform(nodes=100), jobs, policy='wfp3', backfill='easy')\n"
-        "twin.load(sys.argv[1] + '/state.npz')\n"
-        "assert twin.advance() == 'done'\n"
-        "np.save(sys.argv[1] + '/start.npy', twin.result().outcome.start)\n"
-    )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
-    expected = tg.simulate(kth[0], kth_start, **options).outcome.start
-    assert np.load(tmp_path / "start.npy").tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize(("policy", "backfill"), COMBINATIONS)
-def test_a_fork_and_its_twin_do_not_touch_each_other(
-    kth: tuple[tg.System, tg.Workload], kth_start: tg.Workload, policy: str, backfill: str
-) -> None:
-    options = {"policy": policy, "backfill": backfill, "placement": "lowest"}
-    expected = outcome(tg.simulate(kth[0], kth_start, **options))
-    twin = Twin(kth[0], kth_start, **options)
-    twin.advance(kth_start.span // 2)
-    kept = twin.snapshot()
-    before = outcome(twin.result())
-    fork, other = twin.fork(), twin.fork()
-    while other.advance(decisions=True) == "decision":  # the other way round from now on
-        other.decide(policy="lcfs", backfill="none")
-    assert outcome(twin.result()) == before
-    fork.advance()
-    assert outcome(fork.result()) == expected
-    assert outcome(other.result()) != expected
-    assert outcome(twin.result()) == before
-    twin.advance()
-    assert outcome(twin.result()) == expected
-    twin.restore(kept)
-    assert outcome(twin.result()) == before
-    twin.advance()
-    assert outcome(twin.result()) == expected
-    twin.reset()
-    twin.advance()
-    assert outcome(twin.result()) == expected
-
-
-def test_compare_is_simulate_for_every_row_with_any_number_of_threads(kth: tuple[tg.System, tg.Workload]) -> None:
-    policies, backfills = ["fcfs", "sjf", "wfp3", "f1"], ["none", "easy", "conservative"]
-    tables = [tg.compare(*kth, policies, backfills, workers=workers, keep=True) for workers in (1, 2)]
-    results = [table.attrs.pop("results") for table in tables]
-    alone = [tg.simulate(*kth, policy, backfill) for policy in policies for backfill in backfills]
-    expected = pd.DataFrame(
-        [{"policy": run.config.policy, "backfill": run.config.backfill, **run.summary} for run in alone]
-    )
-    for table, kept in zip(tables, results, strict=True):
-        pd.testing.assert_frame_equal(table, expected, check_exact=True)
-        assert [outcome(run) for run in kept] == [outcome(run) for run in alone]
