@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +83,7 @@ class Tally:
     passes: int = 0
     differing: int = 0
     missed: int = 0  # starts of Slurm's that the rule does not make in that pass
-
-    def __post_init__(self) -> None:
-        self.early: set[int] = set()  # jobs that the rule starts before Slurm does
+    early: set[int] = field(default_factory=set)  # jobs that the rule starts before Slurm does
 
     def add(self, slurm: Sequence[int], twin: set[int]) -> None:
         """Count one pass."""
@@ -191,8 +189,8 @@ def test_backfill_passes(slurm: dict[str, Mix], backfill: str, reservations: str
         tally.add(at.started, started_by_twin(mix, at, at.queue, backfill, reservations, placement))
     print(
         f"\n{name}, backfill passes, {backfill}, reservations={reservations}, placement={placement}: "
-        f"{tally.differing} of {tally.passes} differ ({tally.differing / tally.passes:.1%}), {tally.missed} starts missed, "
-        f"{len(tally.early)} jobs too early"
+        f"{tally.differing} of {tally.passes} differ ({tally.differing / tally.passes:.1%}), "
+        f"{tally.missed} starts missed, {len(tally.early)} jobs too early"
     )
     assert tally.passes == {"fifo_backfill": 319, "multifactor_backfill": 372}[name]
     assert tally.counts == RULES[backfill, reservations, placement][name]
