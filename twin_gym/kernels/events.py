@@ -61,10 +61,10 @@ def next_event(jobs, outages, setup, row):
         if submit < time:
             time, kind = submit, SUBMIT
     if setup.policy == REPLAY:
-        # the queue is sorted by recorded start, and what is due has been tried
+        # the queue is sorted by recorded start, and what was due at the last pass has been tried
         for i in range(sim.first, sim.end):
             start = jobs.recorded_start[setup.first + row.queue[i]]
-            if start > sim.clock:
+            if start > sim.tried:
                 if start < time:
                     time, kind = start, RECORDED_START
                 break
@@ -90,6 +90,7 @@ def do_pass(jobs, outages, setup, row, policy, backfill):
     by_node = setup.by_node or any_visible(outages, row.active, sim.clock)
     if policy == REPLAY:
         sim.passes += 1
+        sim.tried = sim.clock
         replay(jobs, setup, row)
     elif by_node:
         sim.passes += 1
@@ -233,6 +234,7 @@ def reset(jobs, outages, setups, st, e):
     sim.order = setup.policy
     sim.head = -1
     sim.shadow = UNKNOWN
+    sim.tried = UNKNOWN
     for j in range(count):
         job[j].start = UNKNOWN
         job[j].end = UNKNOWN

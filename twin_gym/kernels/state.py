@@ -119,6 +119,7 @@ SIM = np.dtype(
         ("end", np.int64),
         ("running", np.int64),  # running jobs
         ("started", np.int64),  # jobs started in this pass
+        ("tried", np.int64),  # when a replay has last started what was due, s
         ("passes", np.int64),  # scheduling passes
         ("displaced", np.int64),  # initial jobs for which there was no room
         ("relocated", np.int64),  # jobs that could not have their recorded nodes
