@@ -15,6 +15,7 @@ import yaml
 import twin_gym as tg
 from twin_gym import cli
 from twin_gym.commands import schema
+from twin_gym.commands.arguments import prepare
 from twin_gym.commands.guide import guide
 from twin_gym.commands.names import groups
 from twin_gym.config import Multifactor, RunConfig
@@ -102,6 +103,13 @@ def test_help_names_every_key_and_teaches_by_examples_that_compose(
         composed(capsys, name, *[word for word in plain if word not in ("--cfg", "job")])
 
 
+def test_keys_may_stand_before_and_after_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["simulate", "policy=sjf", "--cfg", "job", "depth=2", "--resolve", "backfill=easy"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert (config["policy"], config["depth"], config["backfill"]) == ("sjf", 2, "easy")
+    assert prepare(["--info", "defaults", "policy=sjf"]) == ["policy=sjf", "--info", "defaults"]
+
+
 # ---------------------------------------------------------------------------------------------------- running
 
 
@@ -159,6 +167,14 @@ def test_a_workload_may_be_named_by_its_file_whatever_it_is_called(name: str) ->
     assert cli.main(["simulate", f"workload={name}", "figures=false", "out=run"]) == 0
     assert tg.Result.load("run").jobs["user"].tolist() == ["ann", "bob", "ann"]
     assert cli.main(["simulate", "workload=csv", f"workload.path={name}", "figures=false", "out=run2"]) == 0
+
+
+def test_jobs_that_are_left_out_are_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("jobs.csv").write_text(CSV + "4,30,0,60,1,bob\n5,40,10,0,1,bob\n")
+    assert cli.main(["simulate", "-m", "workload=jobs.csv", "figures=false", "policy=fcfs,sjf", "out=sweep"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("jobs: 1 of 5 jobs left out (1 never_ran)") == 1
+    assert said.count("jobs: 1 of 5 jobs repaired (1 no_requested_time)") == 1
 
 
 def test_a_sweep_runs_every_combination_in_its_own_directory(capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["simulate", "--multi"], "Did you mean '--multirun'?"),
         (["simulate", "--cfg", "jb"], "Did you mean 'job'?"),
         (["simulate", "--cfg"], "--cfg"),
+        (["simulate", "-m", "policy=fcfs,sjf", "--cfg", "job"], "choose one of"),
         (["simulate", "--config-name", "other"], "other"),
         (["simulate", "--config-dir", "nowhere"], "nowhere"),
         (["simulate", "out=taken"], "taken"),

@@ -17,8 +17,11 @@ from twin_gym.errors import OptionError, PolicyError, suggest
 from twin_gym.policies import find_policy
 
 MULTIRUN = ("-m", "--multirun")
+_INFO = ("--info", "-i")
+_INFO_ABOUT = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 _TAKES_VALUE = ("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd")
-FLAGS = ("--help", "-h", *MULTIRUN, *_TAKES_VALUE, "--resolve", "--run", "-r", "--info", "-i", "--hydra-help")
+_MODES = (*MULTIRUN, *_INFO, "--cfg", "-c", "--run", "-r")  # one at a time
+FLAGS = ("--help", "-h", *MULTIRUN, *_TAKES_VALUE, "--resolve", "--run", "-r", *_INFO, "--hydra-help")
 _LONG = [flag for flag in FLAGS if flag.startswith("--")]
 _PATHS = ("workload.path", "outages", "out")
 _LISTS = ("policies", "backfills")
@@ -34,24 +37,29 @@ def prepare(words: list[str]) -> list[str]:
         If a flag, a policy or another name is unknown.
     """
     sweep = any(word in MULTIRUN for word in words)
-    ready: list[str] = []
+    flags: list[str] = []
+    overrides: list[str] = []
     value_of: str | None = None
     for word in words:
         if value_of is not None:
             _check_flag_value(value_of, word)
-            ready.append(word)
+            flags.append(word)
             value_of = None
         elif word.startswith("-"):
             flag = word.partition("=")[0]
             if flag not in FLAGS:
                 raise OptionError(f"There is no option {flag}.{suggest(flag, _LONG)}")
             value_of = word if word in _TAKES_VALUE else None
-            ready.append(word)
+            flags.append(word)
+        elif flags and flags[-1] in _INFO and word in _INFO_ABOUT:
+            flags.append(word)
         else:
-            ready.extend(_override(word, sweep))
+            overrides.extend(_override(word, sweep))
     if value_of is not None:
         raise OptionError(f"{value_of} needs a value after it.")
-    return ready
+    if len({flag.partition("=")[0].lstrip("-")[0] for flag in flags if flag.partition("=")[0] in _MODES}) > 1:
+        raise OptionError(f"{' '.join(flags)} can't be done at once; choose one of -m, --cfg and --info.")
+    return overrides + flags  # argparse takes overrides in one stretch only, users write them anywhere
 
 
 def _check_flag_value(flag: str, value: str) -> None:

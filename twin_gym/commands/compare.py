@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from twin_gym.commands import directories, progress
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
-from twin_gym.commands.tables import console, runs_table
+from twin_gym.commands.tables import console, runs_table, tell_losses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ _OVERLAID = 6  # so many runs can be drawn over each other; more are not kept in
 
 def run(name: str, words: list[str]) -> int:
     """Carry the command out."""
-    reader = Reader()
+    reader = Reader(tell_losses)
     launch(name, words, lambda job: _compare(job, reader))
     return 0
 

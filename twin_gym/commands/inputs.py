@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twin_gym.commands.schema import Command, Shaping
 from twin_gym.commands.times import instant, seconds
 from twin_gym.commands.workload_files import read
+from twin_gym.config import Multifactor, RunConfig
 
 if TYPE_CHECKING:
     from twin_gym.outages import Outage
@@ -31,9 +33,16 @@ class Inputs(NamedTuple):
 
 
 class Reader:
-    """Reads what configurations name; the jobs only once for the runs of a sweep that share them."""
+    """Reads what configurations name; the jobs only once for the runs of a sweep that share them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    tell : callable
+        Called with every workload that is read, to say what was wrong with it.
+    """
+
+    def __init__(self, tell: Callable[[Workload], None]) -> None:
+        self._tell = tell
         self._spec = ""
         self._workload: Workload | None = None
 
@@ -69,6 +78,7 @@ class Reader:
         if self._workload is None or spec != self._spec:
             self._workload = _workload(options, nodes, seed)
             self._spec = spec
+            self._tell(self._workload)
         return self._workload
 
 
@@ -80,9 +90,7 @@ def run_options(config: Command) -> dict[str, Any]:
     TwinGymError
         If one is out of range.
     """
-    from twin_gym.config import Multifactor
-
-    names = ("estimates", "semantics", "kill_at_request", "depth", "window", "placement", "seed", "tau")
+    names = {item.name for item in fields(RunConfig)} - {"policy", "backfill", "multifactor"}
     return {name: getattr(config, name) for name in names} | {"multifactor": Multifactor(**asdict(config.multifactor))}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from importlib.resources import files
 
-from twin_gym.config import BACKFILLS, ESTIMATES, PLACEMENTS, SEMANTICS
+from twin_gym.config import BACKFILLS, ESTIMATES, PLACEMENTS, RESERVATIONS, SEMANTICS
 
 FORMATS = {".swf": "swf", ".swf.gz": "swf", ".parquet": "parquet", ".csv": "csv"}
 """Suffix of a workload file -> the workload group that reads it."""
@@ -15,6 +15,7 @@ CHOICES: dict[str, Collection[str]] = {
     "estimates": tuple(name for name in ESTIMATES if name != "predicted"),  # predictions come from Python
     "semantics": SEMANTICS,
     "placement": PLACEMENTS,
+    "reservations": RESERVATIONS,
 }
 """Values of the keys that take a name from a closed set."""
 

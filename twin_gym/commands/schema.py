@@ -144,6 +144,7 @@ class Command:
     depth: int = key(_RUN.depth, "reservations that easy protects")
     window: int = key(_RUN.window, "jobs at the queue's front permuted for the earliest finish (0: off)")
     placement: str = key(_RUN.placement, "count, lowest, contiguous or recorded")
+    reservations: str = key(_RUN.reservations, "what backfill reserves: counts of nodes, or named nodes as Slurm does")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
     outages: str | None = key(None, "a YAML or CSV file of outages")
     until: Any = key(None, "stop the clock at this time: seconds, 2d, a date (null: run to the end)")

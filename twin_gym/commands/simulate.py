@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from twin_gym.commands import directories, progress
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
-from twin_gym.commands.tables import console, describe, run_table, runs_table
+from twin_gym.commands.tables import console, describe, run_table, runs_table, tell_losses
 
 
 class Done(NamedTuple):
@@ -37,7 +37,7 @@ def run(name: str, words: list[str]) -> int:
 class Session:
     """The runs of one command: their inputs are read once, their numbers remembered for the table at the end."""
 
-    reader: Reader = field(default_factory=Reader)
+    reader: Reader = field(default_factory=lambda: Reader(tell_losses))
     runs: list[Done] = field(default_factory=list)
 
     def simulate(self, job: Job) -> float:

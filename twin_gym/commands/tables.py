@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from twin_gym.workload import Workload
 
 _UNITS = {
     "time": (("s", 1.0, 1000.0), ("min", 60.0, 1000.0), ("h", 3600.0, 10_000.0), ("d", 86400.0, math.inf)),
@@ -114,10 +117,12 @@ def runs_table(title: str, names: Sequence[str], rows: Sequence[tuple[Sequence[s
     shown = table(title)
     for name in names:
         shown.add_column(name, style="bold", no_wrap=True)
+    waits = [summary.get(column.key) for column in COLUMNS if column.kind == "time" for _, summary in rows]
+    longest = max((wait for wait in waits if wait is not None), default=0.0)  # all waits in one unit
     cells = []
     for column in COLUMNS:
         values = [summary.get(column.key) for _, summary in rows]
-        unit, written = _written(values, column.kind)
+        unit, written = _written(values, column.kind, longest if column.kind == "time" else 0.0)
         shown.add_column(
             escape(f"{column.heading} [{unit}]" if unit else column.heading), justify="right", no_wrap=True
         )
@@ -125,6 +130,20 @@ def runs_table(title: str, names: Sequence[str], rows: Sequence[tuple[Sequence[s
     for row, (labels, _) in enumerate(rows):
         shown.add_row(*labels, *(column[row] for column in cells))
     return shown
+
+
+def tell_losses(workload: Workload) -> None:
+    """Print how many jobs of a log were left out or repaired, and why, if any were."""
+    report = workload.report
+    for action, words in (("dropped", "left out"), ("repaired", "repaired")):
+        found = [finding for finding in report.findings if finding.action == action]
+        if found:
+            total = report.dropped if action == "dropped" else sum(finding.count for finding in found)
+            reasons = ", ".join(f"{finding.count:,} {finding.defect}" for finding in found)
+            text = (
+                f"{workload.name}: {total:,} of {report.read:,} jobs {words} ({reasons}); twin-gym inspect says more."
+            )
+            console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def describe(summary: Mapping[str, Any]) -> str:
@@ -154,13 +173,13 @@ def _alone(value: float | None, kind: str) -> str:
     return f"{text} {unit}".rstrip()
 
 
-def _written(values: Sequence[float | None], kind: str) -> tuple[str, list[str]]:
-    """Write numbers with three or four significant figures and one common unit."""
+def _written(values: Sequence[float | None], kind: str, longest: float = 0.0) -> tuple[str, list[str]]:
+    """Write numbers with three or four significant figures and one common unit, fit for a time of `longest` s too."""
     known = [value for value in values if value is not None and math.isfinite(value)]
     largest = max((abs(value) for value in known), default=0.0)
     unit, size = ("%", 0.01) if kind == "percent" else ("", 1.0)
     if kind in _UNITS:
-        unit, size = next((name, size) for name, size, limit in _UNITS[kind] if largest / size < limit)
+        unit, size = next((name, size) for name, size, limit in _UNITS[kind] if max(largest, longest) / size < limit)
     if kind == "number" and all(value.is_integer() for value in map(float, known)):
         largest = math.inf  # whole numbers need no digits
     top = largest / size
