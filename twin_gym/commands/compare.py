@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from twin_gym.commands import directories, progress
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
-from twin_gym.commands.tables import console, runs_table, tell_losses
+from twin_gym.commands.tables import Row, console, print_runs, tell_losses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +49,10 @@ def _compare(job: Job, reader: Reader) -> float:
         )
     with directories.filled(directory) as folder:
         _write(job, table, workload, folder)
-    rows = [((row["policy"], row["backfill"]), row) for row in table.to_dict("records")]
+    rows = [Row((row["policy"], row["backfill"]), row) for row in table.to_dict("records")]
     title = f"{workload.name} on {system.name} ({system.nodes:,} nodes): {len(workload):,} jobs"
-    out = console()
-    out.print(runs_table(title, ("policy", "backfill"), rows))
-    out.print(f"Written to {directory}", markup=False, soft_wrap=True)
+    print_runs(title, ("policy", "backfill"), rows)
+    console().print(f"Written to {directory} (comparison.csv: every number)", markup=False, soft_wrap=True)
     return float(table["bounded_slowdown_mean"].min())
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from twin_gym.commands.schema import COMMANDS, WORKLOADS
@@ -117,13 +119,9 @@ def _unknown_key(error: Any) -> str | None:
 
 def _elsewhere(parent: str, name: str) -> str:
     """Say which other command or workload has a key of this name."""
-    if parent == "workload":
-        return " or ".join(
-            f"workload={it}" for it, options in WORKLOADS.items() if name in options.__dataclass_fields__
-        )
-    if not parent:
-        return " or ".join(f"twin-gym {it}" for it, options in COMMANDS.items() if name in options.__dataclass_fields__)
-    return ""
+    places: Mapping[str, type] = {"workload": WORKLOADS, "": COMMANDS}.get(parent, {})
+    prefix = "workload=" if parent else "twin-gym "
+    return " or ".join(prefix + place for place, schema in places.items() if name in {it.name for it in fields(schema)})
 
 
 def _unknown_option(error: Any) -> str:

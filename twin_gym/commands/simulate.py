@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from twin_gym.commands import directories, progress
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
-from twin_gym.commands.tables import console, describe, run_table, runs_table, tell_losses
+from twin_gym.commands.tables import Row, console, describe, print_runs, run_table, tell_losses
 
 
 class Done(NamedTuple):
@@ -82,9 +82,9 @@ class Session:
         if not sweep:
             return
         names, labels = swept([done.job.overrides for done in sweep])
-        rows = [(label, done.summary) for label, done in zip(labels, sweep, strict=True)]
+        rows = [Row(label, done.summary) for label, done in zip(labels, sweep, strict=True)]
         folder = sweep[0].directory.parent
-        console().print(runs_table(f"{len(sweep)} runs", names, rows))
+        print_runs(f"{len(sweep)} runs", names, rows)
         with (folder / "sweep.csv").open("w", newline="", encoding="utf-8") as file:
             numbers = csv.writer(file)
             keys = [key for key in sweep[0].summary if key not in names]

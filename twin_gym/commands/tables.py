@@ -10,6 +10,7 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -45,6 +46,17 @@ COLUMNS = (
     Column("makespan", "makespan\n", "span", "low"),
     Column("fairness", "fairness\n", "number", "high"),
 )
+
+
+_DISPENSABLE = ("fairness", "makespan", "bounded_slowdown_p95", "wait_median", "wait_max", "utilization")
+"""Columns that a narrow terminal does without, the first ones first."""
+
+
+class Row(NamedTuple):
+    """One of several runs: what tells it apart from the others, and its `Result.summary`."""
+
+    labels: Sequence[str]
+    summary: Mapping[str, Any]
 
 
 def console(stderr: bool = False) -> Console:
@@ -102,8 +114,8 @@ def run_table(title: str, summary: Mapping[str, Any]) -> Table:
     return shown
 
 
-def runs_table(title: str, names: Sequence[str], rows: Sequence[tuple[Sequence[str], Mapping[str, Any]]]) -> Table:
-    """Return several runs side by side, the best value of every column set off.
+def print_runs(title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Print several runs side by side, the best value of every column set off; on a narrow terminal fewer columns.
 
     Parameters
     ----------
@@ -111,24 +123,33 @@ def runs_table(title: str, names: Sequence[str], rows: Sequence[tuple[Sequence[s
         What was run.
     names : sequence of str
         Headings of what tells the runs apart.
-    rows : sequence of (values, summary)
-        What tells a run apart, in the order of `names`, and its `Result.summary`.
+    rows : sequence of Row
+        The runs.
     """
+    out = console()
+    for dropped in range(len(_DISPENSABLE) + 1):
+        columns = [column for column in COLUMNS if column.key not in _DISPENSABLE[:dropped]]
+        shown = _runs_table(title, names, rows, columns)
+        if Measurement.get(out, out.options.update(max_width=1000), shown).maximum <= out.width:
+            break
+    out.print(shown)
+
+
+def _runs_table(title: str, names: Sequence[str], rows: Sequence[Row], columns: Sequence[Column]) -> Table:
     shown = table(title)
     for name in names:
         shown.add_column(name, style="bold", no_wrap=True)
-    waits = [summary.get(column.key) for column in COLUMNS if column.kind == "time" for _, summary in rows]
+    waits = [row.summary.get(column.key) for column in columns if column.kind == "time" for row in rows]
     longest = max((wait for wait in waits if wait is not None), default=0.0)  # all waits in one unit
     cells = []
-    for column in COLUMNS:
-        values = [summary.get(column.key) for _, summary in rows]
+    for column in columns:
+        values = [row.summary.get(column.key) for row in rows]
         unit, written = _written(values, column.kind, longest if column.kind == "time" else 0.0)
-        shown.add_column(
-            escape(f"{column.heading} [{unit}]" if unit else column.heading), justify="right", no_wrap=True
-        )
+        heading = escape(f"{column.heading} [{unit}]" if unit else column.heading)
+        shown.add_column(heading, justify="right", no_wrap=True)
         cells.append(_marked(values, written, column.better))
-    for row, (labels, _) in enumerate(rows):
-        shown.add_row(*labels, *(column[row] for column in cells))
+    for place, row in enumerate(rows):
+        shown.add_row(*row.labels, *(column[place] for column in cells))
     return shown
 
 
