@@ -46,7 +46,7 @@ _announced = False
 def announce_compilation() -> None:
     """Say once that the first run on a machine compiles the kernels."""
     global _announced
-    if not _announced and not jit.is_compiled():
+    if not _announced and not jit.is_compiled(loop.advance):
         _log.warning("Compiling the kernels for this machine, once; it takes less than a minute.")
     _announced = True
 
@@ -357,10 +357,12 @@ class Twin:
         ResultError
             If the file can't be read, or belongs to another system, workload, configuration or set of outages.
         """
+        current = self._state._asdict()
         try:
             with np.load(path, allow_pickle=False) as data:
                 meta = json.loads(bytes(data["meta"]).decode())
-                arrays = {name: data[name] for name in State._fields if name not in _SCRATCH}
+                # a file keeps offsets but not that a record is aligned, without which the kernels would compile anew
+                arrays = {name: data[name].view(current[name].dtype) for name in State._fields if name not in _SCRATCH}
                 shapes = {name: tuple(int(n) for n in data[f"shape_{name}"]) for name in _SCRATCH}
         except (OSError, KeyError, ValueError, EOFError) as error:
             raise ResultError(f"{path} is not a saved state of a twin ({type(error).__name__}).") from None
@@ -368,7 +370,6 @@ class Twin:
             raise ResultError(
                 f"{path} was saved by a twin of another system, workload, configuration or set of outages."
             )
-        current = self._state._asdict()
         scratch = {name: np.zeros(shapes[name], current[name].dtype) for name in _SCRATCH}
         self._state = State(**arrays, **scratch)
 

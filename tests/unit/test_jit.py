@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from twin_gym.kernels import jit
+from twin_gym.kernels import events, jit
 
 PROGRAM = "from twin_gym.kernels import jit, queue; print(jit.CACHE_FOLDER)"
 
@@ -50,8 +50,11 @@ def test_import_survives_a_machine_on_which_nothing_can_be_written(tmp_path, mon
     monkeypatch.setattr(jit, "_candidates", lambda: iter([Path(unwritable(tmp_path)) / "cache"]))
     assert jit.find_cache() is None
     monkeypatch.setattr(jit, "CACHE_FOLDER", None)
-    assert jit.kernel()(lambda x: x + 1)(1) == 2
-    assert not jit.is_compiled()
+    jit._cache_of.cache_clear()
+    increment = jit.kernel()(lambda x: x + 1)
+    assert increment(1) == 2
+    assert not jit.is_compiled(increment)
+    jit._cache_of.cache_clear()
 
 
 def test_folder_that_others_may_write_to_is_not_used(tmp_path):
@@ -61,15 +64,39 @@ def test_folder_that_others_may_write_to_is_not_used(tmp_path):
     assert not jit._usable(folder)
 
 
-def test_folder_follows_the_kernels_sources(tmp_path, monkeypatch):
-    before = jit._digest()
-    for source in Path(jit.__file__).parent.glob("*.py"):
-        (tmp_path / source.name).write_bytes(source.read_bytes())
-    monkeypatch.setattr(jit, "_FOLDER", tmp_path)
-    assert jit._digest() == before
-    with (tmp_path / "queue.py").open("a") as file:
-        file.write("\n")
-    assert jit._digest() != before
+def write(folder: Path, **sources: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in sources.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+def test_digest_follows_the_source_and_all_that_it_imports(tmp_path):
+    kernels = tmp_path / "kernels"
+    write(kernels, a="from twin_gym.kernels.b import (\n    x,\n)\n", b="import twin_gym.kernels.c\n", c="", d="")
+    write(tmp_path, states="")
+    digest = jit.digest_of(kernels / "a.py", tmp_path)
+    assert digest == jit.digest_of(kernels / "a.py", tmp_path)
+    for changed in ("a", "b", "c"):
+        with (kernels / f"{changed}.py").open("a") as file:
+            file.write("from twin_gym.kernels import a, d  # in a circle, too\nfrom twin_gym import states\n")
+        assert digest != (digest := jit.digest_of(kernels / "a.py", tmp_path))
+    for changed in (kernels / "d.py", tmp_path / "states.py"):
+        changed.write_text("X = 1\n")
+        assert digest != (digest := jit.digest_of(kernels / "a.py", tmp_path))
+    (kernels / "e.py").write_text("")
+    assert digest == jit.digest_of(kernels / "a.py", tmp_path)
+
+
+def test_every_source_of_the_engine_is_in_its_digest(monkeypatch):
+    read = []
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or b"")
+    jit.digest_of(Path(events.__file__))
+    engine = ("events", "schedule", "lifecycle", "backfill", "nodes", "order", "queue", "outages", "state", "jit")
+    assert {f"{name}.py" for name in engine} <= set(read)
+
+
+def test_a_session_without_a_file_is_no_obstacle():
+    assert jit.digest_of(Path("<stdin>")) == jit.digest_of(Path("<other>"))
 
 
 @pytest.mark.parametrize("before", ["", "/somewhere"])

@@ -7,6 +7,7 @@ import pytest
 
 import twin_gym as tg
 from twin_gym.errors import OptionError, PolicyError, ResultError
+from twin_gym.kernels import events as loop
 from twin_gym.outages import Outage
 from twin_gym.ragged import Ragged
 from twin_gym.twin import Twin
@@ -61,8 +62,10 @@ def test_strides_files_and_forks_change_nothing(workload, system, choice, tmp_pa
     resumed = Twin(system, workload, **choice)
     resumed.load(tmp_path / "state.npz")
     assert resumed.clock == fork.clock < events.clock
+    compiled = len(loop.advance.signatures)
     resumed.advance()
     assert starts(resumed) == expected
+    assert len(loop.advance.signatures) == compiled, "records from a file must have the type of fresh ones"
     fork.advance()
     assert starts(fork) == expected
     events.restore(kept)

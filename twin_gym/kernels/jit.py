@@ -1,9 +1,10 @@
 """How kernels are compiled: one decorator, and a cache folder that never goes stale and never breaks an import.
 
 Numba keys a cached kernel to its own source file only, so a kernel that calls a changed one from another file would run
-the old code. Here the folder's name holds a digest of every kernel source, so any change gets a fresh cache. The folder
-is sought among `NUMBA_CACHE_DIR`, the user's cache folder and a private folder under the temporary one; where none can
-be written (a read-only machine), kernels are compiled anew in each process and nothing fails.
+the old code. Here the folder's name holds a digest of the kernel's source file and of all of twin_gym that this file
+imports, directly or not; so any change gets a fresh cache, and none that is not concerned. The folders are kept in
+`NUMBA_CACHE_DIR`, the user's cache folder or a private one under the temporary folder, the first that will do; where
+none can be written (a read-only machine), kernels are compiled anew in each process and nothing fails.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +24,53 @@ import numba
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_FOLDER = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
+_IMPORT = re.compile(r"^\s*(?:from (twin_gym[\w.]*) import \(?([\w, ]*)|import (twin_gym[\w.]*))", re.MULTILINE)
 
 
-def _digest() -> str:
-    """Fingerprint every kernel source and the compiler's version."""
+def _imports(source: Path, package: Path) -> Iterator[Path]:
+    """Yield the files of twin_gym that a source file imports."""
+    for base, names, plain in _IMPORT.findall(source.read_text(encoding="utf-8")):
+        modules = [base, *(f"{base}.{name.strip()}" for name in names.split(","))] if base else [plain]
+        for module in modules:
+            path = package.joinpath(*module.split(".")[1:]).with_suffix(".py")
+            if path.is_file():
+                yield path
+
+
+def digest_of(source: Path, package: Path = _PACKAGE) -> str:
+    """Return a fingerprint of a source file, of what it imports from twin_gym, and of the compiler's version.
+
+    Parameters
+    ----------
+    source : path
+        A file that holds kernels; one that does not exist (an interactive session) counts as empty.
+    package : path
+        Where twin_gym's own files are.
+    """
+    found: set[Path] = set()
+    pending = [source] if source.is_file() else []
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            pending.extend(_imports(path, package))
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(_FOLDER.glob("*.py")):
-        digest.update(source.name.encode())
-        digest.update(source.read_bytes())
+    for path in sorted(found, key=lambda it: it.name):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield the folders in which a cache may be kept, best first."""
-    name = f"twin_gym-{_digest()}"
+    """Yield the folders in which caches may be kept, best first."""
     if numba.config.CACHE_DIR:
-        yield Path(numba.config.CACHE_DIR) / name
+        yield Path(numba.config.CACHE_DIR) / "twin_gym"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    yield Path(home) / "twin_gym" / name
+    yield Path(home) / "twin_gym" / "kernels"
     # a cache is code: a folder that another user of the machine may have prepared is never used
     user = getattr(os, "getuid", lambda: "user")()
-    yield Path(tempfile.gettempdir()) / f"twin_gym-cache-{user}" / name
+    yield Path(tempfile.gettempdir()) / f"twin_gym-cache-{user}" / "kernels"
 
 
 def _usable(folder: Path) -> bool:
@@ -62,18 +90,25 @@ def _usable(folder: Path) -> bool:
 
 
 def find_cache() -> Path | None:
-    """Return the folder that holds compiled kernels, or None where no folder can be written."""
+    """Return the folder that holds the caches, or None where no folder can be written."""
     return next((folder for folder in _candidates() if _usable(folder)), None)
 
 
 CACHE_FOLDER = find_cache()
 
 
+@cache
+def _cache_of(source: str) -> Path | None:
+    """Return the folder for the kernels of one source file, made if need be."""
+    folder = CACHE_FOLDER and CACHE_FOLDER / digest_of(Path(source))
+    return folder if folder and _usable(folder) else None
+
+
 @contextlib.contextmanager
-def _cache_folder() -> Iterator[None]:
+def _numba_caches_in(folder: Path) -> Iterator[None]:
     """Let Numba choose our folder for the function that is being decorated, and for no other one."""
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    numba.config.CACHE_DIR = str(folder)
     try:
         yield
     finally:
@@ -90,9 +125,10 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        if CACHE_FOLDER is None:
+        folder = _cache_of(function.__code__.co_filename)
+        if folder is None:
             return numba.njit(nogil=True, **options)(function)
-        with _cache_folder():
+        with _numba_caches_in(folder):
             return numba.njit(nogil=True, cache=True, **options)(function)
 
     return decorate
@@ -103,9 +139,11 @@ def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
-def is_compiled() -> bool:
-    """Tell whether an earlier run has left compiled kernels, so that this one starts at once."""
-    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbc"))
+def is_compiled(kernel: Any) -> bool:
+    """Tell whether an earlier run has left this kernel compiled, so that this one starts at once."""
+    function = kernel.py_func
+    folder = _cache_of(function.__code__.co_filename)
+    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbc"))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
