@@ -61,10 +61,11 @@ def next_event(jobs, outages, setup, row):
         if submit < time:
             time, kind = submit, SUBMIT
     if setup.policy == REPLAY:
-        # the queue is sorted by recorded start, and what was due at the last pass has been tried
+        # the queue is sorted by recorded start; what was due at the last pass has been tried, what is due now will be
+        seen = sim.clock if sim.due else sim.tried
         for i in range(sim.first, sim.end):
             start = jobs.recorded_start[setup.first + row.queue[i]]
-            if start > sim.tried:
+            if start > seen:
                 if start < time:
                     time, kind = start, RECORDED_START
                 break
