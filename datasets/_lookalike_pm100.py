@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from twin_gym.system import System
 from twin_gym.workload import Status, Workload
 
 from ._distributions import Discrete, LogUniform, Mixture
+from ._draft_columns import SLURM_STATES, UTC_US, dates, emptied, lists, named, shortened, write_parquet
 from ._draft_jobs import Profile, draft
 from ._draft_traces import utilisation
 from ._population import Population
@@ -46,12 +46,7 @@ def write(out: Path, jobs: int, seed: int, progress: Callable[[int, int], None])
     workload = draft(PROFILE, jobs, seed)
     rng = np.random.default_rng([seed, 2])
     path = out / "job_table.parquet"
-    with pq.ParquetWriter(path, SCHEMA) as file:
-        for first in range(0, jobs, ROWS):
-            some = slice(first, min(first + ROWS, jobs))
-            file.write_table(_table(workload, some, rng))
-            progress(some.stop, jobs)
-    return [path]
+    return [write_parquet(path, SCHEMA, jobs, ROWS, lambda some: _table(workload, some, rng), progress)]
 
 
 def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Table:
@@ -71,11 +66,11 @@ def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Tabl
         "job_id": ids,
         "user_id": w.user[some] + 1,
         "group_id": w.account[some] + 1,
-        "job_state": pa.array([STATES[code] for code in status]),
-        "submit_time": _times(w.submit[some] + w.epoch),
-        "eligible_time": _times(w.submit[some] + w.epoch),
-        "start_time": _times(start, never),
-        "end_time": _times(np.where(never, w.submit[some] + w.epoch + 60, start + runtime)),
+        "job_state": named(status, SLURM_STATES),
+        "submit_time": dates(w.submit[some] + w.epoch),
+        "eligible_time": dates(w.submit[some] + w.epoch),
+        "start_time": dates(start, never),
+        "end_time": dates(np.where(never, w.submit[some] + w.epoch + 60, start + runtime)),
         "run_time": runtime,
         "time_limit": w.requested_time[some] // 60,
         "num_nodes_req": nodes,
@@ -93,7 +88,7 @@ def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Tabl
         "partition": pa.array(np.char.mod("%d", w.partition[some])),
         "qos": pa.array(np.where(w.partition[some] == 1, "dbg", "normal")),
         "shared": pa.array(np.where(rng.random(count) < 0.05, "1", "0")),
-        "nodes": _lists(*_without(w.node_ids.take(some).values, nodes, never)),
+        "nodes": lists(*emptied(w.node_ids.take(some).values, nodes, never)),
         "derived_ec": pa.array(np.where(status == Status.FAILED, "1:0", "0:0")),
         "state_reason": pa.array(np.where(status == Status.TIMEOUT, "TimeLimit", "None")),
         "req_nodes": pa.nulls(count, pa.string()),
@@ -102,18 +97,8 @@ def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Tabl
     }
     power = _power(rng, nodes, samples)
     for name, watts in zip(("node", "cpu", "mem"), power, strict=True):
-        columns[f"{name}_power_consumption"] = _shortened(rng, watts, samples, unmetered & (ids % 2 == 0))
+        columns[f"{name}_power_consumption"] = shortened(rng, watts, samples, 0.05, unmetered & (ids % 2 == 0))
     return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
-
-
-STATES = {
-    Status.COMPLETED: "COMPLETED",
-    Status.FAILED: "FAILED",
-    Status.CANCELLED: "CANCELLED",
-    Status.TIMEOUT: "TIMEOUT",
-    Status.NODE_FAIL: "NODE_FAIL",
-    Status.OUT_OF_MEMORY: "OUT_OF_MEMORY",
-}
 
 
 def _power(
@@ -129,43 +114,13 @@ def _power(
     return tuple(np.rint(np.maximum(watts, 0) * each).astype(np.int64) for watts in (whole, cpu, memory))
 
 
-def _shortened(
-    rng: np.random.Generator, values: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], null: npt.NDArray[np.bool_]
-) -> pa.Array:
-    """Return arrays of which one in twenty lacks its last sample."""
-    cut = (rng.random(len(lengths)) < 0.05) & (lengths > 1)
-    keep = np.ones(len(values), dtype=bool)
-    keep[np.cumsum(lengths)[cut] - 1] = False
-    return _lists(values[keep], lengths - cut, null)
-
-
-def _without(
-    values: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], gone: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return values[~np.repeat(gone, lengths)].astype(np.int64), np.where(gone, 0, lengths)
-
-
-def _lists(
-    values: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = None
-) -> pa.Array:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    mask = None if null is None else pa.array(null)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), mask=mask)
-
-
-def _times(seconds: npt.NDArray[np.int64], unknown: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    return pa.array(seconds * 1_000_000, pa.int64(), mask=unknown).cast(TIME)
-
-
-TIME = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("cores_alloc_layout", "cores_allocated")),
         ("cores_per_task", pa.int64()),
         ("derived_ec", pa.string()),
-        ("eligible_time", TIME),
-        ("end_time", TIME),
+        ("eligible_time", UTC_US),
+        ("end_time", UTC_US),
         *((name, pa.int64()) for name in ("group_id", "job_id")),
         ("job_state", pa.string()),
         ("nodes", pa.list_(pa.int64())),
@@ -176,9 +131,9 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("qos", "req_nodes")),
         ("run_time", pa.int64()),
         ("shared", pa.string()),
-        ("start_time", TIME),
+        ("start_time", UTC_US),
         ("state_reason", pa.string()),
-        ("submit_time", TIME),
+        ("submit_time", UTC_US),
         *((name, pa.int64()) for name in ("threads_per_core", "time_limit", "user_id")),
         *((f"{what}_power_consumption", pa.list_(pa.int64())) for what in ("node", "cpu", "mem")),
     ]

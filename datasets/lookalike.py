@@ -3,8 +3,8 @@
 >>> fake("pm100", jobs=20_000, out="pm100", seed=1)
 
 The jobs come from stated marginals, their recorded starts and nodes from the twin's own scheduler, so that the schedule
-can really be; on top come the oddities of the original (missing values, arrays of unequal length, ...). A generator is a
-module ``_lookalike_<name>`` with a function ``write(out, jobs, seed, progress)`` that returns the files it wrote.
+can really be; on top come the oddities of the original (missing values, arrays of unequal length, ...). A generator is
+a module ``_lookalike_<name>`` with a function ``write(out, jobs, seed, progress)`` that returns the files it wrote.
 """
 
 from __future__ import annotations
