@@ -15,6 +15,7 @@ from twin_gym.kernels.state import (
     ENDING,
     JOB,
     LOST,
+    NAP,
     NODE,
     PREDICTED,
     REQUEST,
@@ -22,6 +23,7 @@ from twin_gym.kernels.state import (
     RUNTIME,
     SETUP,
     SIM,
+    SLEEP,
     STEP,
     UNKNOWN,
     USAGE,
@@ -32,7 +34,7 @@ from twin_gym.kernels.state import (
 )
 from twin_gym.outages import MODES, Outage
 from twin_gym.policies import find_policy
-from twin_gym.system import System
+from twin_gym.system import PowerStates, System
 from twin_gym.workload import Workload
 
 
@@ -69,7 +71,11 @@ def recorded_nodes(workload: Workload, system: System) -> tuple[np.ndarray, np.n
 
 
 def job_table(
-    workload: Workload, system: System, multifactor: Multifactor, predicted: np.ndarray | None = None
+    workload: Workload,
+    system: System,
+    multifactor: Multifactor,
+    predicted: np.ndarray | None = None,
+    watts: np.ndarray | None = None,
 ) -> Jobs:
     """Lay a workload out for the kernels.
 
@@ -83,6 +89,8 @@ def job_table(
         Gives each partition its factor.
     predicted : (J,) array of seconds, optional
         Predicted runtimes, at least 1 s.
+    watts : (J,) int64 array, optional
+        Believed power above that of idle nodes, W.
 
     Raises
     ------
@@ -117,6 +125,7 @@ def job_table(
         user=_frozen(np.where(workload.user < 0, user_count(workload) - 1, workload.user), np.int32),
         queue_factor=_frozen(factors[workload.partition], np.float64),
         initial=_frozen(workload.initial, np.uint8),
+        watts=_frozen(np.zeros(0) if watts is None else watts, np.int64),
         node_values=_frozen(node_values, np.int32),
         node_offsets=_frozen(node_offsets, np.int64),
     )
@@ -148,10 +157,32 @@ def first_clock(workload: Workload) -> int:
     return 0 if windowed else int(workload.submit[0])
 
 
-def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *, outages: bool) -> Records:
-    """Turn checked configurations into one SETUP record each; `outages` tells whether there are any."""
+def _power_states(system: System) -> PowerStates | None:
+    """Return how nodes are switched off and on: as the first partition that says so."""
+    return next((part.states for part in system.partitions if part.states is not None), None)
+
+
+def setup_table(
+    configs: Sequence[RunConfig], workload: Workload, system: System, *, outages: bool, budget: int = 0
+) -> Records:
+    """Turn checked configurations into one SETUP record each.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        One for each environment.
+    workload : Workload
+        Their jobs.
+    system : System
+        Their machine.
+    outages : bool
+        Whether there are any.
+    budget : int
+        What the running jobs may draw above idle, W, where there is a power cap.
+    """
     setups = np.zeros(len(configs), SETUP)
-    setups["count"], setups["nodes"], setups["clock"] = len(workload), nodes, first_clock(workload)
+    setups["count"], setups["nodes"], setups["clock"] = len(workload), system.nodes, first_clock(workload)
+    states = _power_states(system)
     for setup, config in zip(setups, configs, strict=True):
         policy = find_policy(config.policy)
         real = CUT if config.kill_at_request and policy.code != REPLAY else RUNTIME
@@ -164,7 +195,7 @@ def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *,
         placement = config.placement
         if placement == "count" and policy.code == REPLAY and workload.node_ids is not None:
             placement = "recorded"
-        elif placement == "count" and (outages or config.reservations == "nodes"):
+        elif placement == "count" and (outages or config.reservations == "nodes" or config.idle_timeout is not None):
             placement = "lowest"
         factor = config.multifactor
         setup["policy"] = policy.code
@@ -177,13 +208,20 @@ def setup_table(configs: Sequence[RunConfig], workload: Workload, nodes: int, *,
         setup["placement"] = PLACEMENTS.index(placement)
         setup["by_node"] = config.reservations == "nodes"
         setup["seed"] = np.uint64(config.seed % 2**64)
+        setup["powered"] = config.powered
+        setup["cap"] = budget if config.power_cap is not None else _NO_CAP
+        if config.idle_timeout is not None and states is not None:
+            setup["idle_timeout"] = min(config.idle_timeout, _NO_TIMEOUT)
+            setup["shutdown"], setup["boot"] = states.shutdown_s, states.boot_s
         for name in ("age", "size", "fairshare", "queue", "max_age", "half_life"):
             setup[name] = getattr(factor, name)
     return setups
 
 
-def check_run(config: RunConfig, workload: Workload, outages: Sequence[Outage], predicted: np.ndarray | None) -> None:
-    """Check that a configuration's choices go together, and with the workload.
+def check_run(
+    config: RunConfig, system: System, workload: Workload, outages: Sequence[Outage], predicted: np.ndarray | None
+) -> None:
+    """Check that a configuration's choices go together, with the system and with the workload.
 
     Raises
     ------
@@ -203,6 +241,14 @@ def check_run(config: RunConfig, workload: Workload, outages: Sequence[Outage], 
             )
     if config.placement == "recorded" and workload.node_ids is None:
         raise OptionError("placement=recorded needs recorded node ids, but the workload has none; choose lowest.")
+    if config.idle_timeout is not None and _power_states(system) is None:
+        raise OptionError(
+            f"idle_timeout needs to know what a node of {system.name} draws when it is off and how long it boots; "
+            "describe that under 'states' of its partition."
+        )
+    if config.powered and outages:
+        option = "power_cap" if config.power_cap is not None else "idle_timeout"
+        raise OptionError(f"{option} does not go with outages yet; leave one of them out.")
     if config.window and outages:
         raise OptionError("window does not go with outages: plan around outages with backfill=conservative instead.")
     if config.estimates == "predicted" and predicted is None:
@@ -211,11 +257,13 @@ def check_run(config: RunConfig, workload: Workload, outages: Sequence[Outage], 
         )
 
 
+_NO_CAP = 2**62
+_NO_TIMEOUT = 2**40  # s, far beyond any log, and far from an overflow
 _ROOM = 1024  # entries that a log begins with; it grows as needed
 
 
-def allocate(setups: Records, outages: Outages, users: int) -> State:
-    """Allocate the state of all environments of a setup; `reset` fills it."""
+def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = False) -> State:
+    """Allocate the state of all environments of a setup; `reset` fills it. `sleeps`: idle nodes are switched off."""
     rows = len(setups)
     jobs = max(1, int(setups["count"].max(initial=0)))
     nodes = int(setups["nodes"].max(initial=1))
@@ -223,6 +271,8 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
     running = min(jobs, nodes) + 1
     known = len(outages.start)
     words = (nodes + 63) // 64 if named else 1
+    profile = running + jobs + 2 * known + 4
+    powered = bool(setups["powered"].any())
     fair = bool((setups["policy"] == MULTIFACTOR).any())
     return State(
         sim=np.zeros(rows, SIM),
@@ -234,7 +284,7 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
         plan=np.zeros((rows, running), ENDING),
         started=np.zeros((rows, jobs), np.int32),
         picks=np.zeros((rows, jobs), np.int32),
-        steps=np.zeros((rows, running + jobs + 2 * known + 4), STEP),
+        steps=np.zeros((rows, profile), STEP),
         bounds=np.zeros((rows, 32), BOUND),
         step_bits=np.zeros((rows, _ROOM // 16 if known or setups["by_node"].any() else 3, words), np.uint64),
         free_bits=np.zeros((rows, words), np.uint64),
@@ -243,6 +293,10 @@ def allocate(setups: Records, outages: Outages, users: int) -> State:
         active=np.zeros((rows, known), np.uint8),
         lost=np.zeros((rows, running if known else 1), LOST),
         usage=np.zeros((rows, users + 1 if fair else 1), USAGE),
+        headroom=np.zeros((rows, profile if powered else 0), np.int64),
+        boot=np.zeros((rows, jobs if powered else 0), np.int64),
+        sleep=np.zeros((rows, nodes if sleeps else 0), SLEEP),
+        naps=np.zeros((rows, _ROOM + nodes if sleeps else 0), NAP),
     )
 
 
@@ -261,6 +315,9 @@ def grow(state: State) -> State:
         state = state._replace(runs=doubled(state.runs, runs))
     if lost > state.lost.shape[1]:
         state = state._replace(lost=doubled(state.lost, lost))
+    naps = int((sim["naps"] + sim["free"]).max())
+    if state.naps.shape[1] and naps > state.naps.shape[1]:
+        state = state._replace(naps=doubled(state.naps, naps))
     waiting = int((sim["end"] - sim["first"]).max())
     rows = int(sim["running"].max()) + waiting + 2 * state.active.shape[1] + 8
     if rows > state.step_bits.shape[1]:

@@ -75,6 +75,11 @@ class RunConfig:
         ``count`` (no node identities), ``lowest``, ``contiguous`` or ``recorded``.
     reservations : str
         What ``easy`` and ``conservative`` reserve: ``counts`` of nodes, or named ``nodes`` as Slurm does.
+    power_cap : float or None
+        Power that the whole system shall not pass, W (None: no cap): a job that would pass it waits.
+    idle_timeout : float or None
+        Time after which an idle node is switched off, s (None: never; inf: only when a twin is told so). Nodes that are
+        off can be given to a job, which then waits until they have booted.
     seed : int
         Seed of the ``random`` policy.
     tau : float
@@ -92,6 +97,8 @@ class RunConfig:
     window: int = 0
     placement: str = "count"
     reservations: str = "counts"
+    power_cap: float | None = None
+    idle_timeout: float | None = None
     seed: int = 0
     tau: float = 10.0
     multifactor: Multifactor = field(default_factory=Multifactor)
@@ -113,8 +120,28 @@ class RunConfig:
             raise OptionError(f"window={self.window} must be 0 (off) or 2 to 7 jobs: W jobs have W! permutations.")
         if self.window and self.reservations == "nodes":
             raise OptionError("window does not go with reservations=nodes; choose one of them.")
+        if self.power_cap is not None and not 0 < self.power_cap < 1e12:
+            raise OptionError(f"power_cap={self.power_cap} must be a positive number of W (20 MW: power_cap=20e6).")
+        if self.idle_timeout is not None and not self.idle_timeout >= 0:
+            raise OptionError(f"idle_timeout={self.idle_timeout} must be 0 or more seconds.")
+        if self.powered:
+            self._check_powered()
         if not self.tau > 0:
             raise OptionError(f"tau={self.tau} must be a positive number of seconds.")
+
+    @property
+    def powered(self) -> bool:
+        """Whether a schedule depends on power: there is a cap, or idle nodes are switched off."""
+        return self.power_cap is not None or self.idle_timeout is not None
+
+    def _check_powered(self) -> None:
+        option = "power_cap" if self.power_cap is not None else "idle_timeout"
+        if self.policy == "replay":
+            raise OptionError(f"{option} does not go with policy=replay, which repeats what was recorded.")
+        if self.window:
+            raise OptionError(f"{option} does not go with window; choose one of them.")
+        if self.reservations == "nodes":
+            raise OptionError(f"{option} does not go with reservations=nodes; leave that at counts.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain data, as written to ``config.yaml``."""

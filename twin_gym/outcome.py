@@ -109,3 +109,24 @@ class Attempts:
 
     def __len__(self) -> int:
         return len(self.job)
+
+
+@dataclass(frozen=True, eq=False)
+class Naps:
+    """When nodes were off: arrays of shape (M,), int64; times in s since the workload's epoch.
+
+    Attributes
+    ----------
+    node : int64
+        Number of the node, 0 .. N-1.
+    off, on, ready : int64
+        Switched off, switched on again, and booted; `on` and `ready` are the run's last instant where it stayed off.
+    """
+
+    node: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    off: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    on: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    ready: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.node)

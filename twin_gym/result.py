@@ -7,7 +7,7 @@ more than its start and end times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ import pandas as pd
 
 from twin_gym import metrics
 from twin_gym.config import RunConfig
-from twin_gym.outcome import Attempts, Codes, Flags, Ints, Outcome, Scenario
+from twin_gym.outcome import Attempts, Codes, Flags, Ints, Naps, Outcome, Scenario
 from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN, Workload
 
@@ -56,6 +56,8 @@ class Result:
         Time at which the run stopped, s since the workload's epoch.
     workload : Workload or None
         The jobs as they were given; None in a result that was read from a directory.
+    naps : Naps
+        When nodes were off.
     """
 
     config: RunConfig
@@ -66,6 +68,7 @@ class Result:
     counters: Mapping[str, int]
     clock: int
     workload: Workload | None = None
+    naps: Naps = field(default_factory=Naps)
 
     def __repr__(self) -> str:
         return f"Result({self.label}; {len(self.outcome)} jobs of {self.scenario.workload} on {self.scenario.system})"
@@ -83,6 +86,7 @@ class Result:
         placement: Ragged | None,
         counters: Mapping[str, int],
         clock: int,
+        naps: Naps | None = None,
     ) -> Self:
         """Make a result of what an engine hands over, without copying: the arrays are the result's from now on.
 
@@ -102,6 +106,8 @@ class Result:
             Further numbers for the summary.
         clock : int
             Time at which the run stopped, s since the workload's epoch.
+        naps : Naps, optional
+            When nodes were off.
         """
         outcome = Outcome(
             id=workload.id,
@@ -137,7 +143,7 @@ class Result:
             dropped=workload.report.dropped,
             defects=workload.report.counts(),
         )
-        return cls(config, scenario, outcome, lost, placement, dict(counters), int(clock), workload)
+        return cls(config, scenario, outcome, lost, placement, dict(counters), int(clock), workload, naps or Naps())
 
     # ------------------------------------------------------------------------------------------------ what was run
 

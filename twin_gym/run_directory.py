@@ -4,6 +4,7 @@
 ``config.yaml``             what was run: version, system, workload (with fingerprint) and every scheduling choice
 ``job_history.parquet``     one row for each job, as `Result.jobs`; ``job_history.csv`` on request
 ``attempts.parquet``        runs that an outage cut short and whose jobs were queued again; only if there were any
+``naps.parquet``            when nodes were switched off, on again, and booted; only if there were any
 ``queue_history.parquet``   jobs that wait, one row for each change
 ``running_history.parquet`` jobs that run, one row for each change
 ``util.parquet``            busy and free nodes and their share, one row for each change
@@ -39,7 +40,7 @@ import yaml
 from twin_gym import metrics
 from twin_gym.config import Multifactor, RunConfig
 from twin_gym.errors import ResultError, TwinGymError
-from twin_gym.outcome import Attempts, Outcome, Scenario
+from twin_gym.outcome import Attempts, Naps, Outcome, Scenario
 from twin_gym.ragged import Ragged
 from twin_gym.result import Result
 from twin_gym.states import JobState
@@ -144,6 +145,9 @@ def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool) -> N
     if len(lost):
         columns = {"id": result.outcome.id[lost.job], "row": lost.job, "start": lost.start, "end": lost.end}
         pq.write_table(pa.table(columns), folder / "attempts.parquet", compression="zstd")
+    if len(result.naps):
+        naps = {name: getattr(result.naps, name) for name in ("node", "off", "on", "ready")}
+        pq.write_table(pa.table(naps), folder / "naps.parquet", compression="zstd")
     _write_history(result, folder, "queue_history", ["queued"])
     _write_history(result, folder, "running_history", ["running"])
     _write_history(result, folder, "util", ["busy_nodes", "free_nodes", "utilization"])
@@ -256,7 +260,10 @@ def read(directory: Path) -> Result:
     attempts = Attempts()
     if (folder / "attempts.parquet").exists():
         attempts = _parse(folder / "attempts.parquet", _read_attempts)
-    return Result(config, scenario, outcome, attempts, placement, counters, clock)
+    naps = Naps()
+    if (folder / "naps.parquet").exists():
+        naps = _parse(folder / "naps.parquet", _read_naps)
+    return Result(config, scenario, outcome, attempts, placement, counters, clock, naps=naps)
 
 
 def _parse(path: Path, reader: Any) -> Any:
@@ -286,6 +293,11 @@ def _read_stats(path: Path) -> tuple[int, dict[str, int]]:
 def _read_attempts(path: Path) -> Attempts:
     table = pq.read_table(path)
     return Attempts(*(table[name].to_numpy() for name in ("row", "start", "end")))
+
+
+def _read_naps(path: Path) -> Naps:
+    table = pq.read_table(path)
+    return Naps(*(table[name].to_numpy() for name in ("node", "off", "on", "ready")))
 
 
 def _read_jobs(path: Path) -> tuple[Outcome, Ragged | None]:

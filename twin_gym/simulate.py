@@ -14,6 +14,7 @@ from twin_gym.arrays import check_run, job_table
 from twin_gym.config import RunConfig, run_config
 from twin_gym.errors import OptionError
 from twin_gym.outages import Outage, check_outages
+from twin_gym.power_budget import job_watts
 from twin_gym.twin import Twin
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def simulate(
     *,
     outages: Sequence[Outage] = (),
     predicted: np.ndarray | None = None,
+    power: np.ndarray | None = None,
     until: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -64,6 +66,9 @@ def simulate(
         Nodes that are down for a time.
     predicted : (J,) array, optional
         Predicted runtimes for ``estimates="predicted"``, s.
+    power : (J,) array, optional
+        What the scheduler believes that each job draws under a ``power_cap``, W above idle nodes; what the power model
+        estimates if not given.
     until : int, optional
         Stop at this time, s since the workload's epoch; without it, when all jobs have ended.
     progress : callable, optional
@@ -81,7 +86,8 @@ def simulate(
     TwinGymError
         If a choice is unknown, or does not go with the others or with the workload.
     """
-    twin = Twin(system, workload, outages=outages, predicted=predicted, policy=policy, backfill=backfill, **options)
+    choices = {"policy": policy, "backfill": backfill, **options}
+    twin = Twin(system, workload, outages=outages, predicted=predicted, power=power, **choices)
     run(twin, until, progress)
     return twin.result()
 
@@ -96,6 +102,7 @@ def compare(
     keep: bool = False,
     outages: Sequence[Outage] = (),
     predicted: np.ndarray | None = None,
+    power: np.ndarray | None = None,
     until: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -104,7 +111,7 @@ def compare(
 
     Parameters
     ----------
-    system, workload, outages, predicted, until
+    system, workload, outages, predicted, power, until
         As in `simulate`.
     policies, backfills : sequence of str
         What to combine.
@@ -135,8 +142,9 @@ def compare(
     outages = check_outages(outages, system.nodes)
     # all are checked before anything runs, so that a mistake in the last one is not found after the first hour
     for config in configs:
-        check_run(config, workload, outages, predicted)
-    jobs = job_table(workload, system, base.multifactor, predicted)
+        check_run(config, system, workload, outages, predicted)
+    watts = job_watts(base, system, workload, power)
+    jobs = job_table(workload, system, base.multifactor, predicted, watts)
     done = 0
 
     def one(config: RunConfig) -> tuple[dict[str, Any], Result | None]:

@@ -25,12 +25,15 @@ from twin_gym.arrays import (
 from twin_gym.config import BACKFILLS, RunConfig, run_config
 from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
 from twin_gym.kernels import events as loop
-from twin_gym.kernels import jit
+from twin_gym.kernels import jit, powered
 from twin_gym.kernels.order import MULTIFACTOR, REPLAY
-from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNTIL, Jobs, Records, State
+from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNKNOWN, UNTIL, Jobs, Records, State
 from twin_gym.outages import Outage, check_outages
+from twin_gym.outcome import Naps
 from twin_gym.policies import find_policy
+from twin_gym.power_budget import job_watts, power_budget
 from twin_gym.ragged import Ragged
+from twin_gym.states import JobState
 
 if TYPE_CHECKING:
     from twin_gym.result import Result
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("twin_gym")
 _REASONS = {DONE: "done", UNTIL: "until", DECISION: "decision", EVENTS: "events"}
-_SCRATCH = ("started", "picks", "steps", "bounds", "step_bits")  # working space: never copied, never saved
+_SCRATCH = ("started", "picks", "steps", "bounds", "step_bits", "headroom")  # working space: never copied, never saved
 _announced = False
 
 
@@ -109,6 +112,9 @@ class Twin:
         Nodes that are down for a time.
     predicted : (J,) array, optional
         Predicted runtimes for ``estimates="predicted"``, s.
+    power : (J,) array, optional
+        What the scheduler believes that each job draws, W above idle nodes, where there is a ``power_cap``; what the
+        power model estimates if not given.
     jobs : Jobs, optional
         The job table, if the caller has laid it out (and checked the run) already: many twins share one.
     **options
@@ -135,6 +141,7 @@ class Twin:
         *,
         outages: Sequence[Outage] = (),
         predicted: np.ndarray | None = None,
+        power: np.ndarray | None = None,
         jobs: Jobs | None = None,
         **options: Any,
     ) -> None:
@@ -143,16 +150,21 @@ class Twin:
         config = config or run_config(**options)
         outages = check_outages(outages, system.nodes)
         if jobs is None:
-            check_run(config, workload, outages, predicted)
+            check_run(config, system, workload, outages, predicted)
         self.system = system
         self.workload = workload
         self.config = config
         self.outages = outages
         clock = first_clock(workload)
-        self._jobs = jobs if jobs is not None else job_table(workload, system, config.multifactor, predicted)
+        if jobs is None:
+            watts = job_watts(config, system, workload, power)
+            jobs = job_table(workload, system, config.multifactor, predicted, watts)
+        self._jobs = jobs
         self._outages = outage_table(self.outages, clock)
-        self._setup = setup_table([config], workload, system.nodes, outages=bool(self.outages))
-        self._state = allocate(self._setup, self._outages, user_count(workload))
+        budget = power_budget(config, system)
+        self._setup = setup_table([config], workload, system, outages=bool(self.outages), budget=budget)
+        sleeps = config.idle_timeout is not None
+        self._state = allocate(self._setup, self._outages, user_count(workload), sleeps=sleeps)
         announce_compilation()
         self.reset()
 
@@ -307,6 +319,35 @@ class Twin:
         loop.sort_waiting(self._jobs, self._setup, state, 0, code)
         return self._queue(state)
 
+    def switch_off(self, nodes: Sequence[int]) -> int:
+        """Switch idle nodes off now; return how many were on and idle.
+
+        Parameters
+        ----------
+        nodes : sequence of int
+            Numbers of nodes, 0 .. N-1. Busy ones, and those that are off already, stay as they are.
+
+        Raises
+        ------
+        OptionError
+            If the twin was built without ``idle_timeout``, or a number is none of a node.
+        """
+        return int(powered.switch_off(self._setup, self._state, 0, self._switchable(nodes)))
+
+    def switch_on(self, nodes: Sequence[int]) -> int:
+        """Boot nodes that are off or shutting down; return how many were. See `switch_off`."""
+        return int(powered.switch_on(self._setup, self._state, 0, self._switchable(nodes)))
+
+    def _switchable(self, nodes: Sequence[int]) -> np.ndarray:
+        if self.config.idle_timeout is None:
+            raise OptionError("nodes can only be switched by a twin built with idle_timeout (inf: only when told).")
+        chosen = np.unique(np.asarray(nodes, np.int64))
+        if len(chosen) and not (chosen[0] >= 0 and chosen[-1] < self.system.nodes):
+            raise OptionError(f"nodes to switch must lie between 0 and {self.system.nodes - 1}.")
+        if self._counter("naps") + len(chosen) > self._state.naps.shape[1]:
+            self._state = grow(self._state)
+        return chosen
+
     # ------------------------------------------------------------------------------------------------ copying
 
     def snapshot(self) -> Snapshot:
@@ -393,13 +434,17 @@ class Twin:
         lost = st.lost[0, : self._counter("lost")]
         named = bool(self._setup["placement"][0])
         job = st.job[0, :jobs]
+        start, phase = job["start"].copy(), job["phase"].astype(np.int8)
+        if self.config.powered:
+            start[start != UNKNOWN] += st.boot[0, :jobs][start != UNKNOWN]
+            phase[(phase == JobState.RUNNING) & (start > self.clock)] = JobState.QUEUED  # their nodes boot
         return Result.build(
             workload=self.workload,
             system=self.system,
             config=self.config,
-            start=job["start"].copy(),
+            start=start,
             end=job["end"].copy(),
-            state=job["phase"].astype(np.int8),
+            state=phase,
             attempts=pd.DataFrame({name: lost[name] for name in ("job", "start", "end")}) if len(lost) else None,
             placement=_node_lists(st.runs[0, : self._counter("runs")], job["turn"]) if named else None,
             counters={
@@ -407,6 +452,22 @@ class Twin:
                 "delayed": int((job["start"] > self.workload.start).sum()) if self.config.policy == "replay" else 0,
             },
             clock=self.clock,
+            naps=self._naps(),
+        )
+
+    def _naps(self) -> Naps | None:
+        """Gather when nodes were off, those that still are among them."""
+        if self.config.idle_timeout is None:
+            return None
+        st, clock = self._state, self.clock
+        past = st.naps[0, : self._counter("naps")]
+        asleep = np.flatnonzero((st.node[0]["owner"] < 0) & (st.sleep[0]["down"] < clock))
+        now = np.full(len(asleep), clock)
+        return Naps(
+            node=np.append(past["node"], asleep),
+            off=np.append(past["off"], st.sleep[0]["down"][asleep]),
+            on=np.append(past["on"], now),
+            ready=np.append(past["ready"], now),
         )
 
 

@@ -12,6 +12,7 @@ from twin_gym.kernels.lifecycle import enter, finish_next, release, settle, subm
 from twin_gym.kernels.nodes import STEPS, any_visible, fill
 from twin_gym.kernels.order import REPLAY, order_queue
 from twin_gym.kernels.outages import begin_outage, end_outage
+from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
 from twin_gym.kernels.schedule import (
     close_gaps,
     idle_pass,
@@ -20,7 +21,6 @@ from twin_gym.kernels.schedule import (
     schedule_by_count,
     schedule_by_node,
     start_job,
-    start_now,
 )
 from twin_gym.kernels.state import (
     COMPLETED,
@@ -78,6 +78,8 @@ def must_grow(setup, row):
     sim, known = row.sim[0], row.active.shape[0]
     if sim.runs + sim.free > row.runs.shape[0]:
         return True
+    if row.sleep.shape[0] > 0 and sim.naps + sim.free > row.naps.shape[0]:
+        return True
     if known == 0 and not setup.by_node:
         return False
     steps = STEPS + sim.running + sim.end - sim.first + 2 * known + 4
@@ -93,17 +95,20 @@ def do_pass(jobs, outages, setup, row, policy, backfill):
         sim.passes += 1
         sim.tried = sim.clock
         replay(jobs, setup, row)
-    elif by_node:
+    elif by_node or setup.powered:
         sim.passes += 1
         sim.head = -1
         sim.fresh = 0
         sim.grown = 0
         order_queue(policy, jobs, setup, row)
-        schedule_by_node(jobs, outages, setup, row, backfill)
+        if setup.powered:
+            schedule_powered(jobs, setup, row, backfill)
+        else:
+            schedule_by_node(jobs, outages, setup, row, backfill)
     elif not idle_pass(setup, row, policy, backfill):
         order_queue(policy, jobs, setup, row)
         schedule_by_count(setup, row, backfill)
-    settle(by_node and policy != REPLAY, jobs, setup, row)
+    settle((by_node or row.sleep.shape[0] > 0) and policy != REPLAY, jobs, setup, row)
 
 
 @kernel()
@@ -132,7 +137,7 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
     jobs, outages, setup, row = borrow_jobs(jobs), borrow_outages(outages), setups[e], row_of(st, e)
     sim, job = row.sim[0], row.job
     named = setup.placement != COUNT
-    plain = not named and row.usage.shape[0] == 1 and setup.policy != REPLAY
+    plain = not (named or setup.powered or row.usage.shape[0] > 1 or setup.policy == REPLAY)
     while True:
         if named and must_grow(setup, row):
             return GROW
@@ -158,7 +163,10 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
         sim.clock = time
         if kind == FINISH:
             who = finish_next(row)
-            cut = setup.run_length == CUT and job[who].end - job[who].start < jobs.runtime[setup.first + who]
+            length = job[who].end - job[who].start
+            if setup.powered:
+                length -= row.boot[who]
+            cut = setup.run_length == CUT and length < jobs.runtime[setup.first + who]
             job[who].phase = TIMEOUT if cut else COMPLETED
             if not plain:
                 release(who, jobs, setup, row)
@@ -196,19 +204,23 @@ def start_given(jobs, setups, st, e, chosen):
     """
     row = row_of(st, e)
     sim, job = row.sim[0], row.job
+    jobs, setup = borrow_jobs(jobs), setups[e]
     started = 0
+    ready = count_ready(setup, row)
     for k in range(chosen.shape[0]):
         who = chosen[k]
         if job[who].phase != QUEUED or job[who].nodes > sim.free:
             break
-        start_now(who, row)
+        if setup.powered and sim.drawn + jobs.watts[setup.first + who] > setup.cap:
+            break
+        ready = start_powered(who, ready, jobs, setup, row)
         started += 1
     close_gaps(row, sim.end - 1)
     sim.head = -1
     sim.passes += 1
     sim.fresh = 0
     sim.grown = 0
-    settle(False, borrow_jobs(jobs), setups[e], row)
+    settle(row.sleep.shape[0] > 0, jobs, setup, row)
     return started
 
 
@@ -230,7 +242,7 @@ def reset(jobs, outages, setups, st, e):
     sim.clock = clock
     sim.free = setup.nodes
     sim.arrived = sim.sequence = sim.due = sim.fresh = sim.extra = sim.first = sim.end = sim.running = sim.started = 0
-    sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = 0
+    sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = sim.drawn = sim.naps = 0
     sim.grown = 1
     sim.order = setup.policy
     sim.head = -1
@@ -242,6 +254,10 @@ def reset(jobs, outages, setups, st, e):
         job[j].phase = PENDING
         job[j].first_node = -1
     row.active[:] = 0
+    row.boot[:] = 0
+    for v in range(row.sleep.shape[0]):
+        row.sleep[v].ready = clock
+        row.sleep[v].down = clock + setup.idle_timeout
     for user in range(row.usage.shape[0]):
         row.usage[user].amount = 0.0
         row.usage[user].time = clock
@@ -271,6 +287,8 @@ def reset(jobs, outages, setups, st, e):
         enter(who, sim.order, jobs, setup, job)
         start = jobs.recorded_start[base + who]
         start_job(who, start, start + jobs.runtime[base + who], row)
+        if setup.powered:
+            sim.drawn += jobs.watts[base + who]
     settle(False, jobs, setup, row)
     while sim.begun < row.active.shape[0] and outages.start[outages.by_start[sim.begun]] <= clock:
         begin_outage(outages.by_start[sim.begun], jobs, outages, setup, row)

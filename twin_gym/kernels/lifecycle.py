@@ -65,7 +65,7 @@ def submit_next(jobs, setup, row):
     if job[who].phase != PENDING:
         return False
     enter(who, sim.order, jobs, setup, job)
-    if job[who].nodes > setup.nodes:
+    if job[who].nodes > setup.nodes or (setup.powered and jobs.watts[setup.first + who] > setup.cap):
         job[who].phase = REFUSED
         return False
     join(who, setup, row)
@@ -86,9 +86,23 @@ def finish_next(row):
 
 
 @inner()
+def doze(who, setup, row):
+    """Set the clocks of the nodes that a job leaves: they will be switched off unless they are needed before."""
+    v = row.job[who].first_node
+    while v >= 0:
+        row.sleep[v].ready = row.sim[0].clock
+        row.sleep[v].down = row.sim[0].clock + setup.idle_timeout
+        v = row.node[v].next
+
+
+@inner()
 def release(who, jobs, setup, row):
     """Settle what a job that has left its nodes means for their identities and for its user's usage."""
     sim = row.sim[0]
+    if setup.powered:
+        sim.drawn -= jobs.watts[setup.first + who]
+    if row.sleep.shape[0] > 0:
+        doze(who, setup, row)
     if setup.placement != COUNT:
         sim.free -= vacate(who, row)
     if row.usage.shape[0] > 1:

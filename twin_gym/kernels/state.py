@@ -55,6 +55,7 @@ class Jobs(NamedTuple):
     user: Int32  # (J,) 0 .. U-1
     queue_factor: Float  # (J,) factor of the job's partition in [0, 1]
     initial: Byte  # (J,) 1: was running at the window's start
+    watts: Int  # (J,) believed power above that of idle nodes, W; (0,) if nothing depends on it
     node_values: Int32  # (V,) recorded node ids, job after job
     node_offsets: Int  # (J+1,) where each job's ids begin; (1,) where no ids are recorded
 
@@ -91,6 +92,11 @@ SETUP = np.dtype(
         ("window", np.int64),  # jobs that are permuted, 0 = off
         ("placement", np.int64),
         ("by_node", np.int64),  # 1: reservations are always kept on named nodes
+        ("powered", np.int64),  # 1: there is a power cap, or idle nodes are switched off
+        ("cap", np.int64),  # what running jobs may draw above idle, W
+        ("idle_timeout", np.int64),  # after which an idle node is switched off, s
+        ("shutdown", np.int64),  # how long that takes, s
+        ("boot", np.int64),  # how long booting takes, s
         ("seed", np.uint64),
         ("age", np.float64),  # weights of the multifactor priority
         ("size", np.float64),
@@ -126,6 +132,8 @@ SIM = np.dtype(
         ("begun", np.int64),  # outages that have begun
         ("ended", np.int64),  # outages that have ended
         ("runs", np.int64),  # entries of the placement log
+        ("drawn", np.int64),  # believed power of the running jobs above idle, W
+        ("naps", np.int64),  # entries of the log of nodes that were off
         ("lost", np.int64),  # entries of the log of killed and requeued attempts
     ]
 )
@@ -161,6 +169,10 @@ NODE = np.dtype([("owner", np.int32), ("next", np.int32), ("down", np.int32)], a
 RUN = np.dtype([("job", np.int32), ("turn", np.int32), ("node", np.int32), ("count", np.int32)], align=True)
 # An attempt that an outage has killed and that was queued again.
 LOST = np.dtype([("start", np.int64), ("end", np.int64), ("job", np.int64)], align=True)
+# An idle node: on from `ready` to `down`, then switched off; a busy one is on.
+SLEEP = np.dtype([("ready", np.int64), ("down", np.int64)], align=True)
+# An entry of the log of sleep: switched off, switched on, and ready after that.
+NAP = np.dtype([("node", np.int64), ("off", np.int64), ("on", np.int64), ("ready", np.int64)], align=True)
 # A user's decayed node-seconds, the time of their last update and the nodes that add to them.
 USAGE = np.dtype([("amount", np.float64), ("time", np.int64), ("nodes", np.int64)], align=True)
 
@@ -189,6 +201,10 @@ class State(NamedTuple):
     active: Byte  # (E, K) 1: the outage goes on now
     lost: Records  # (E, A) LOST
     usage: Records  # (E, U+1) USAGE; the last is the total of all users
+    headroom: Int  # (E, P) working space: watts left at each of `steps`; (E, 0) unless `powered`, as what follows
+    boot: Int  # (E, J) for how long the job's nodes have booted before it could run, s
+    sleep: Records  # (E, N) SLEEP; (E, 0) unless idle nodes are switched off, as what follows
+    naps: Records  # (E, M) NAP
 
 
 @inner()
@@ -213,6 +229,10 @@ def row_of(st, e):
         borrowed(st.active[e]),
         borrowed(st.lost[e]),
         borrowed(st.usage[e]),
+        borrowed(st.headroom[e]),
+        borrowed(st.boot[e]),
+        borrowed(st.sleep[e]),
+        borrowed(st.naps[e]),
     )
 
 
@@ -230,6 +250,7 @@ def borrow_jobs(jobs):
         borrowed(jobs.user),
         borrowed(jobs.queue_factor),
         borrowed(jobs.initial),
+        borrowed(jobs.watts),
         borrowed(jobs.node_values),
         borrowed(jobs.node_offsets),
     )
