@@ -145,7 +145,7 @@ class Command:
     window: int = key(_RUN.window, "jobs at the queue's front permuted for the earliest finish (0: off)")
     placement: str = key(_RUN.placement, "count, lowest, contiguous or recorded")
     reservations: str = key(_RUN.reservations, "what backfill reserves: counts of nodes, or named nodes as Slurm does")
-    power_cap: float | None = key(_RUN.power_cap, "power that jobs wait for rather than pass, W, as 20e6 (null: no cap)")
+    power_cap: float | None = key(_RUN.power_cap, "power that jobs wait for rather than pass, W: 20e6 (null: no cap)")
     idle_timeout: float | None = key(_RUN.idle_timeout, "switch nodes off after being idle this long, s (null: never)")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
     outages: str | None = key(None, "a YAML or CSV file of outages")
