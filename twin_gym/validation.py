@@ -32,6 +32,22 @@ class Defect(NamedTuple):
     remedy: str
 
 
+FOREIGN: dict[str, Defect] = {
+    "no_date": Defect("holds something that is no date", "repaired", "taken as not recorded"),
+    "repeated_row": Defect("the same job stands again further down", "dropped", "the last row counts"),
+    "shared_nodes": Defect("may share its nodes with other jobs", "dropped", "left out; keep_shared=true keeps it"),
+    "left_out": Defect("not asked for", "dropped", "left out by an option of the loader"),
+    "runtime_differs": Defect("recorded runtime isn't end - start", "repaired", "end - start is taken"),
+    "node_list": Defect("recorded nodes don't fit the job or the machine", "repaired", "its node list is forgotten"),
+    "unequal_arrays": Defect("arrays of one job differ in length", "repaired", "cut to the shortest"),
+    "negative_counter": Defect("negative energy or counter", "repaired", "taken as 0"),
+    "gap": Defect("sample missing", "repaired", "taken as the sample before it"),
+    "clipped": Defect("utilisation outside 0 to 1", "repaired", "cut to that range"),
+    "no_samples": Defect("nothing was metered", "kept", "kept without traces"),
+    "orphan": Defect("row of a table that belongs to no job", "kept", "not used"),
+}
+"""Defects of foreign rows that a loader finds before they are jobs."""
+
 DEFECTS: dict[str, Defect] = {
     "no_submit": Defect("submit time missing or negative", "dropped", "the job is left out"),
     "never_ran": Defect("runtime missing, zero or negative", "dropped", "the job is left out"),
@@ -52,7 +68,9 @@ DEFECTS: dict[str, Defect] = {
         "submitted before the window, start not recorded", "dropped", "left out: it can't be told whether it still ran"
     ),
 }
-"""Every defect by name, in the order in which a job is examined; a job is dropped for the first that applies."""
+"""Every defect of a job by name, in the order in which it is examined; it is dropped for the first that applies."""
+
+ALL = FOREIGN | DEFECTS
 
 
 @dataclass(frozen=True)
@@ -66,10 +84,10 @@ class Finding:
     @property
     def action(self) -> str:
         """``dropped``, ``repaired`` or ``kept``."""
-        return DEFECTS[self.defect].action
+        return ALL[self.defect].action
 
     def __str__(self) -> str:
-        entry = DEFECTS[self.defect]
+        entry = ALL[self.defect]
         examples = f" [{'; '.join(self.examples)}{' ...' if self.count > len(self.examples) else ''}]"
         return f"{self.count:,} x {self.defect} ({entry.meaning}): {entry.remedy}{examples if self.examples else ''}"
 
@@ -85,7 +103,7 @@ class Report:
     kept : int
         Jobs left after validation.
     findings : tuple of Finding
-        Defects that occurred, in the order of `DEFECTS`.
+        Defects that occurred, in the order of `FOREIGN` and `DEFECTS`.
     """
 
     read: int = 0
@@ -103,10 +121,10 @@ class Report:
         Raises
         ------
         KeyError
-            If there is no such defect in `DEFECTS`.
+            If there is no such defect in `DEFECTS` or `FOREIGN`.
         """
-        if defect not in DEFECTS:
-            raise KeyError(f"'{defect}' is no defect.{suggest(defect, DEFECTS)}")
+        if defect not in ALL:
+            raise KeyError(f"'{defect}' is no defect.{suggest(defect, ALL)}")
         return self.counts().get(defect, 0)
 
     def counts(self) -> dict[str, int]:
@@ -125,7 +143,7 @@ class Report:
     def __add__(self, other: Report) -> Report:
         """Add the counts of two reports."""
         findings = []
-        for defect in DEFECTS:
+        for defect in ALL:
             same = [finding for finding in (*self.findings, *other.findings) if finding.defect == defect]
             if same:
                 examples = tuple(example for finding in same for example in finding.examples)[:EXAMPLES]
