@@ -116,6 +116,12 @@ def draft(profile: Profile, jobs: int, seed: int) -> Workload:
     return replace(submitted, start=ran.outcome.start, node_ids=node_ids)
 
 
+def nodes_of(workload: Workload) -> Ragged:
+    """Return the node numbers of a draft whose profile has them recorded."""
+    assert workload.node_ids is not None, "the profile says placed=False"
+    return workload.node_ids
+
+
 def _ended(rng: np.random.Generator, drawn: Workload, profile: Profile) -> Workload:
     """Say how jobs ended: what failed or was cancelled is cut short, what timed out ran to its limit."""
     jobs = len(drawn)

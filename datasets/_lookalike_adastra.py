@@ -21,7 +21,7 @@ from twin_gym.workload import Status, Workload
 
 from ._distributions import Discrete, LogUniform, Mixture
 from ._draft_columns import SLURM_STATES, UTC_US, dates, emptied, lists, named, write_parquet
-from ._draft_jobs import Profile, draft
+from ._draft_jobs import Profile, draft, nodes_of
 from ._population import Population
 
 PROFILE = Profile(
@@ -43,7 +43,6 @@ def write(out: Path, jobs: int, seed: int, progress: Callable[[int, int], None])
 
 
 def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Table:
-    assert workload.node_ids is not None
     w = workload
     status, nodes = w.status[some], w.nodes[some].astype(np.int64)
     count = len(nodes)
@@ -57,7 +56,7 @@ def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Tabl
         "num_nodes_alloc": np.where(never, 0, nodes),
         "num_cores_req": nodes * 64,
         "num_gpus_req": nodes * 8,
-        "nodes": lists(*emptied(w.node_ids.take(some).values, nodes, never)),
+        "nodes": lists(*emptied(nodes_of(w).take(some).values, nodes, never)),
         "partition": pa.array(np.full(count, "mi250")),
         "qos": pa.array(np.full(count, "normal")),
         "priority": w.priority[some].astype(np.int64),

@@ -22,7 +22,7 @@ from twin_gym.workload import Status, Workload
 
 from ._distributions import Discrete, LogUniform, Mixture
 from ._draft_columns import SLURM_STATES, UTC_US, dates, named
-from ._draft_jobs import Profile, draft
+from ._draft_jobs import Profile, draft, nodes_of
 from ._draft_traces import positions, utilisation
 from ._population import Population
 
@@ -70,14 +70,13 @@ def xnames(places: np.ndarray) -> np.ndarray:
 
 
 def _jobs(workload: Workload, rng: np.random.Generator) -> pa.Table:
-    assert workload.node_ids is not None
     w = workload
     count = len(w)
     status, nodes = w.status, w.nodes.astype(np.int64)
     never = (status == Status.CANCELLED) & (rng.random(count) < 0.05)
     endless = rng.random(count) < 0.002
     nameless = rng.random(count) < 0.005
-    places = w.node_ids.values[~np.repeat(never | nameless, nodes)]
+    places = nodes_of(w).values[~np.repeat(never | nameless, nodes)]
     lengths = np.where(never | nameless, 0, nodes)
     names = pa.ListArray.from_arrays(
         pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()), pa.array(xnames(places))

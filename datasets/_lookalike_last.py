@@ -21,7 +21,7 @@ from twin_gym.workload import Status, Workload
 
 from ._distributions import Discrete, LogUniform, Mixture
 from ._draft_columns import text_dates, write_csv
-from ._draft_jobs import Profile, draft
+from ._draft_jobs import Profile, draft, nodes_of
 from ._draft_traces import positions
 from ._population import Population
 
@@ -111,11 +111,10 @@ def _fractions(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def _nodes(workload: Workload, some: slice, seed: int) -> pa.Table:
-    assert workload.node_ids is not None
     rng = np.random.default_rng([seed, 3, some.start])
     node = System.load(PROFILE.system).partitions[0].node
     nodes = workload.nodes[some].astype(np.int64)
-    ids = workload.node_ids.take(some).values
+    ids = nodes_of(workload).take(some).values
     rows = int(nodes.sum())
     gpu = np.repeat(rng.beta(1.0, 1.5, len(nodes)), nodes) * rng.uniform(0.9, 1.0, rows)
     cpu = np.repeat(rng.beta(1.5, 4.0, len(nodes)), nodes) * rng.uniform(0.9, 1.0, rows)

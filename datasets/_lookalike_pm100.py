@@ -23,7 +23,7 @@ from twin_gym.workload import Status, Workload
 
 from ._distributions import Discrete, LogUniform, Mixture
 from ._draft_columns import SLURM_STATES, UTC_US, dates, emptied, lists, named, shortened, write_parquet
-from ._draft_jobs import Profile, draft
+from ._draft_jobs import Profile, draft, nodes_of
 from ._draft_traces import utilisation
 from ._population import Population
 
@@ -50,7 +50,6 @@ def write(out: Path, jobs: int, seed: int, progress: Callable[[int, int], None])
 
 
 def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Table:
-    assert workload.node_ids is not None
     w = workload
     status, nodes, runtime = w.status[some], w.nodes[some].astype(np.int64), w.runtime[some]
     count = len(nodes)
@@ -88,12 +87,12 @@ def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Tabl
         "partition": pa.array(np.char.mod("%d", w.partition[some])),
         "qos": pa.array(np.where(w.partition[some] == 1, "dbg", "normal")),
         "shared": pa.array(np.where(rng.random(count) < 0.05, "1", "0")),
-        "nodes": lists(*emptied(w.node_ids.take(some).values, nodes, never)),
+        "nodes": lists(*emptied(nodes_of(w).take(some).values, nodes, never)),
         "derived_ec": pa.array(np.where(status == Status.FAILED, "1:0", "0:0")),
         "state_reason": pa.array(np.where(status == Status.TIMEOUT, "TimeLimit", "None")),
         "req_nodes": pa.nulls(count, pa.string()),
-        "cores_allocated": pa.array(np.where(never, None, "{}")),
-        "cores_alloc_layout": pa.array(np.where(never, None, "{}")),
+        "cores_allocated": pa.array(np.full(count, "{}"), mask=never),
+        "cores_alloc_layout": pa.array(np.full(count, "{}"), mask=never),
     }
     power = _power(rng, nodes, samples)
     for name, watts in zip(("node", "cpu", "mem"), power, strict=True):

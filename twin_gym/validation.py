@@ -42,7 +42,7 @@ FOREIGN: dict[str, Defect] = {
     "unequal_arrays": Defect("arrays of one job differ in length", "repaired", "cut to the shortest"),
     "negative_counter": Defect("negative energy or counter", "repaired", "taken as 0"),
     "gap": Defect("sample missing", "repaired", "taken as the sample before it"),
-    "clipped": Defect("utilisation outside 0 to 1", "repaired", "cut to that range"),
+    "clipped": Defect("sample of utilisation outside 0 to 1", "repaired", "cut to that range"),
     "no_samples": Defect("nothing was metered", "kept", "kept without traces"),
     "orphan": Defect("row of a table that belongs to no job", "kept", "not used"),
 }
@@ -201,7 +201,7 @@ class Examination:
         examples = []
         for row in np.flatnonzero(rows)[:EXAMPLES]:
             shown = ", ".join(f"{name}={_number(column[row])}" for name, column in columns.items())
-            examples.append(f"job {_number(self.ids[row])} (row {row + 1}): {shown}")
+            examples.append(f"job {_number(self.ids[row])} (row {row + 1}){': ' if shown else ''}{shown}")
         self.found[defect] = Finding(defect, count, tuple(examples))
 
     def drop(self, defect: str, rows: Mask, **columns: Ints) -> None:

@@ -1,0 +1,73 @@
+"""What a loader finds in foreign rows before they become a workload: counts and examples, nothing silent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from twin_gym.validation import FOREIGN, Examination, Finding, Report
+from twin_gym.workload import Workload
+
+from ._dates import Dates
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Notes:
+    """Notes on the R rows of a foreign table.
+
+    Attributes
+    ----------
+    kept : ndarray of bool, shape (R,)
+        Rows that weren't left out.
+    """
+
+    def __init__(self, ids: Ints, where: str) -> None:
+        """Take the job numbers, for examples, and what messages call the source."""
+        self.where = where
+        self._seen = Examination(ids)
+        self._counted: dict[str, Finding] = {}
+
+    @property
+    def kept(self) -> Flags:
+        """Rows that weren't left out."""
+        return self._seen.keep
+
+    def drop(self, defect: str, rows: Flags, **columns: npt.NDArray[Any]) -> None:
+        """Leave out rows, those apart that are left out already."""
+        self._seen.drop(defect, rows, **columns)
+
+    def note(self, defect: str, rows: Flags, **columns: npt.NDArray[Any]) -> None:
+        """Count rows that are kept, changed or as they are (the defect says which)."""
+        self._seen.note(defect, rows & self._seen.keep, **columns)
+
+    def tally(self, defect: str, counts: Ints, name: str) -> None:
+        """Count samples, so many in each row; examples tell how many."""
+        self.note(defect, counts > 0, **{name: counts})
+        if defect in self._seen.found:
+            total = int(counts[self._seen.keep].sum())
+            self._seen.found[defect] = replace(self._seen.found[defect], count=total)
+
+    def count(self, defect: str, count: int, *examples: str) -> None:
+        """Count something else than rows, such as samples."""
+        if count:
+            self._counted[defect] = Finding(defect, count, examples)
+
+    def dates(self, dates: Dates) -> Ints:
+        """Return Unix seconds and count what is no date."""
+        self.note("no_date", dates.wrong)
+        return dates.seconds
+
+    def report(self) -> Report:
+        """Return what was found so far; `read` and `kept` count only rows left out here."""
+        found = self._seen.found | self._counted
+        dropped = int(np.count_nonzero(~self._seen.keep))
+        return Report(dropped, 0, tuple(found[defect] for defect in FOREIGN if defect in found))
+
+    def onto(self, workload: Workload) -> Workload:
+        """Return the workload with these notes in its report."""
+        return replace(workload, report=self.report() + workload.report)
