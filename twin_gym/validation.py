@@ -35,6 +35,9 @@ class Defect(NamedTuple):
 FOREIGN: dict[str, Defect] = {
     "no_date": Defect("holds something that is no date", "repaired", "taken as not recorded"),
     "repeated_row": Defect("the same job stands again further down", "dropped", "the last row counts"),
+    "malformed_row": Defect("row that doesn't fit the line of titles", "dropped", "left out"),
+    "split_row": Defect("delimiter inside a text", "repaired", "the only way to join the pieces is taken"),
+    "unfinished": Defect("still waiting or running when the log was written", "dropped", "left out"),
     "shared_nodes": Defect("may share its nodes with other jobs", "dropped", "left out; keep_shared=true keeps it"),
     "left_out": Defect("not asked for", "dropped", "left out by an option of the loader"),
     "runtime_differs": Defect("recorded runtime isn't end - start", "repaired", "end - start is taken"),
@@ -44,6 +47,8 @@ FOREIGN: dict[str, Defect] = {
     "gap": Defect("sample missing", "repaired", "taken as the sample before it"),
     "clipped": Defect("sample of utilisation outside 0 to 1", "repaired", "cut to that range"),
     "no_samples": Defect("nothing was metered", "kept", "kept without traces"),
+    "few_nodes": Defect("not all nodes of the job were metered", "kept", "the mean of those that were stands for all"),
+    "step": Defect("step of a job", "kept", "not a job of its own, not read"),
     "orphan": Defect("row of a table that belongs to no job", "kept", "not used"),
 }
 """Defects of foreign rows that a loader finds before they are jobs."""
