@@ -47,7 +47,9 @@ def test_the_wet_bulb_rises_with_humidity_and_lies_between_dew_point_and_dry_bul
     wet = air.wet_bulb(dry, humidity, 90_000.0)
     assert np.all(np.diff(wet, axis=1) >= -1e-9)
     assert np.all(wet <= dry + 1e-9)
-    assert np.all(air.saturation_pressure(wet) >= humidity * air.saturation_pressure(dry) * (1 - 2e-4)  # over ice and water at 0 degC: 1e-4)
+    assert np.all(
+        air.saturation_pressure(wet) >= humidity * air.saturation_pressure(dry) * (1 - 2e-4)
+    )  # ice against water at 0 degC: 1e-4
 
 
 def test_dew_point_gives_the_humidity() -> None:
