@@ -155,6 +155,24 @@ class ParquetSet:
             raise WorkloadError(f"{self.label} holds no job in the window; see window=.")
         return table, np.concatenate(rows)
 
+    def groups(
+        self, columns: Sequence[str], span: Span | None, dates: tuple[str, str], progress: Progress | None = None
+    ) -> Iterator[pa.Table]:
+        """Read some columns row group by row group; parameters and errors as in `rows`."""
+        files = [_file(path) for path in self.files]
+        total = sum(file.metadata.num_row_groups for file in files)
+        done = 0
+        for path, file in zip(self.files, files, strict=True):
+            for k in range(file.metadata.num_row_groups):
+                if span is None or _overlaps(file.metadata.row_group(k), span, dates):
+                    try:
+                        yield file.read_row_group(k, columns=list(columns))
+                    except (pa.ArrowException, OSError) as error:
+                        raise WorkloadError(f"{path} is damaged: {_first_line(error)}; fetch it again.") from error
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+
     def _joined(self, tables: list[pa.Table]) -> pa.Table:
         try:
             return pa.concat_tables(tables, promote_options="permissive")

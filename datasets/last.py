@@ -277,7 +277,7 @@ def _places(column: pa.ChunkedArray) -> Ints:
     digits = pc.replace_substring_regex(chunk.dictionary, r"^.*?(\d*)$", r"\1")
     number = pc.if_else(pc.equal(digits, ""), pa.scalar("0"), digits).cast(pa.int64())
     table: Ints = np.append(np.asarray(number) - 1, -1)
-    return table[chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    return np.asarray(table[chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
 
 
 def _listed(owners: list[Ints], places: list[Ints], count: int) -> Rows:

@@ -41,6 +41,7 @@ FOREIGN: dict[str, Defect] = {
     "shared_nodes": Defect("may share its nodes with other jobs", "dropped", "left out; keep_shared=true keeps it"),
     "left_out": Defect("not asked for", "dropped", "left out by an option of the loader"),
     "runtime_differs": Defect("recorded runtime isn't end - start", "repaired", "end - start is taken"),
+    "no_descriptor": Defect("descriptor without a number of nodes", "repaired", "the field of allocated nodes is taken"),
     "node_list": Defect("recorded nodes don't fit the job or the machine", "repaired", "its node list is forgotten"),
     "unequal_arrays": Defect("arrays of one job differ in length", "repaired", "cut to the shortest"),
     "negative_counter": Defect("negative energy or counter", "repaired", "taken as 0"),
@@ -49,6 +50,7 @@ FOREIGN: dict[str, Defect] = {
     "no_samples": Defect("nothing was metered", "kept", "kept without traces"),
     "few_nodes": Defect("not all nodes of the job were metered", "kept", "the mean of those that were stands for all"),
     "step": Defect("step of a job", "kept", "not a job of its own, not read"),
+    "sample_outside": Defect("sample from before or after its job", "kept", "not used"),
     "orphan": Defect("row of a table that belongs to no job", "kept", "not used"),
 }
 """Defects of foreign rows that a loader finds before they are jobs."""
