@@ -123,7 +123,9 @@ def _nodes(workload: Workload, some: slice, seed: int) -> pa.Table:
     cpu_w = node.cpus * (node.cpu_idle_w + (node.cpu_max_w - node.cpu_idle_w) * cpu)
     whole_w = gpu_w + cpu_w + node.memory_w + node.nics * node.nic_idle_w + node.nvme_w
     threads = node.cpus * (node.cores_per_cpu or 1) * 4
-    traffic = np.repeat(np.where(nodes > 1, np.minimum(rng.lognormal(16.0, 2.5, len(nodes)), 2e10), 0.0), nodes) * runtime / 4
+    traffic = (
+        np.repeat(np.where(nodes > 1, np.minimum(rng.lognormal(16.0, 2.5, len(nodes)), 2e10), 0.0), nodes) * runtime / 4
+    )
     zeros = np.zeros(rows, dtype=np.int64)
     missing = np.repeat(rng.random(len(nodes)) < 0.01, nodes) & (positions(nodes) == 0)
     columns: dict[str, Any] = {
