@@ -132,8 +132,8 @@ class Series:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is one value only."""
-        return len(self) == 1
+        """Whether one value holds for all time."""
+        return self.start == -_ALWAYS
 
     def at(self, t: npt.ArrayLike) -> Floats:
         """Return the values at times `t` (s, any shape, integer or not).
