@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -51,13 +51,15 @@ def expand(text: str) -> tuple[str, ...]:
         raise WorkloadError(complaint) from error
 
 
-def numbered(texts: Sequence[str | None]) -> Nodes:
+def numbered(texts: Sequence[str | None], others: Iterable[str | None] = ()) -> Nodes:
     """Expand lists of nodes and number the nodes.
 
     Parameters
     ----------
     texts : sequence of str or None
         One list per job; None or blank where nothing is recorded.
+    others : iterable of str or None
+        Lists of jobs that aren't wanted, so that a part of a log numbers nodes as the whole does.
 
     Returns
     -------
@@ -66,7 +68,7 @@ def numbered(texts: Sequence[str | None]) -> Nodes:
     """
     lists: dict[str, tuple[str, ...]] = {"": ()}
     wrong = set()
-    for text in dict.fromkeys(texts):
+    for text in dict.fromkeys([*texts, *others]):
         try:
             lists[text or ""] = expand(text) if text else ()
         except WorkloadError:

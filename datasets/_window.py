@@ -7,10 +7,13 @@ from datetime import UTC, date, datetime
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from twin_gym.errors import OptionError
-from twin_gym.workload import Workload
+from twin_gym.workload import UNKNOWN, Workload
+
+Ints = npt.NDArray[np.int64]
 
 Instant: TypeAlias = int | float | str | date | datetime | np.datetime64 | pd.Timestamp
 Window: TypeAlias = Sequence[Instant | None] | None
@@ -24,6 +27,13 @@ class Span(NamedTuple):
 
     begin: int
     end: int
+
+    def touches(self, submit: Ints, end: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which jobs matter: submitted before the window closes, not known to have ended before it opens.
+
+        Both in Unix seconds, `UNKNOWN` where not recorded.
+        """
+        return (submit < self.end) & ((end == UNKNOWN) | (end > self.begin))
 
 
 def span_of(window: Window) -> Span | None:
