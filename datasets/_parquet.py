@@ -238,18 +238,19 @@ def _overlaps(group: pq.RowGroupMetaData, span: Span, dates: tuple[str, str]) ->
         known = column.statistics if column.path_in_schema in dates and column.is_stats_set else None
         if known is None or not known.has_min_max:
             continue
-        if column.path_in_schema == submit and isinstance(known.min, datetime) and _unix(known.min) - DAY >= span.end:
+        if column.path_in_schema == submit and isinstance(known.min, datetime) and _unix(known.min, -DAY) >= span.end:
             return False
         # a job without an end may still run: it has no place in the statistics
         whole = known.has_null_count and known.null_count == 0
         ended = column.path_in_schema == end and whole and isinstance(known.max, datetime)
-        if ended and _unix(known.max) + DAY <= span.begin:
+        if ended and _unix(known.max, DAY) <= span.begin:
             return False
     return True
 
 
-def _unix(moment: datetime) -> float:
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+def _unix(moment: datetime, zone: int) -> float:
+    """Return Unix seconds; of a local time the extreme, as its zone is unknown here."""
+    return moment.timestamp() if moment.tzinfo else moment.replace(tzinfo=UTC).timestamp() + zone
 
 
 def _file(path: Path) -> pq.ParquetFile:
