@@ -39,15 +39,13 @@ def time_column(table: pd.DataFrame, file: str) -> str:
     found = [name for name in columns if any(word in name.lower() for word in _TIME)]
     best = [name for name in found if "utc" in name.lower()] or found
     if not best:
-        raise SeriesError(
-            f"{file} has no column of times, only {', '.join(columns)}; rename the one that holds them to 'time'."
-        )
+        raise SeriesError(f"{file} has no column of times, only {', '.join(columns)}; give it the header 'time'.")
     return best[0]
 
 
 def numbers(column: pd.Series, origin: str) -> npt.NDArray[np.float64]:
     """Return a column as float64, shape (rows,), NaN where nothing stands; refuse text that is no number."""
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    values: npt.NDArray[np.float64] = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     wrong = np.isnan(values) & column.notna().to_numpy()
     if wrong.any():
         row = int(np.argmax(wrong))

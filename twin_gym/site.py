@@ -102,8 +102,8 @@ class Surroundings:
         carbon_scope : str
             ``direct`` or ``lca``, of files that have both.
         outside : str
-            What holds where a file does not reach: see `Series.over`. Weather repeats by whole days, price and carbon by
-            whole weeks.
+            What holds where a file does not reach: see `Series.over`. Weather repeats by whole days, price and
+            carbon by whole weeks.
         max_gap : int
             Longest gap within a file that is bridged, s.
         seed : int

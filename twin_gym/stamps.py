@@ -71,7 +71,7 @@ def unix_seconds(stamps: pd.Series, zone: tzinfo, origin: str) -> Ints:
         if not np.all(np.isfinite(numbers)):
             row = int(np.argmin(np.isfinite(numbers)))
             raise SeriesError(f"{origin}, row {row + 1}: the time is missing; remove the row.")
-        return numbers.astype(np.int64)
+        return cast(Ints, numbers.astype(np.int64))
     text = stamps.astype(str).str.strip()
     told = text.str.contains(_OFFSET)
     moments = pd.to_datetime(text, utc=True, errors="coerce", format="ISO8601")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import csv
 import json
 import re
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from twin_gym.recorded import numbers, read_table, time_column
-from twin_gym.series import DAY, HOUR, SeriesError
+from twin_gym.series import HOUR, SeriesError
 from twin_gym.stamps import MAX_GAP, unix_seconds, zone_of
 from twin_gym.weather import Readings, Weather
 
@@ -128,7 +129,11 @@ def _epw(file: Path, year: int) -> Readings:
             ) from None
     for name, missing in _EPW_MISSING.items():
         columns[name][columns[name] >= missing] = np.nan
-    kept = ~((columns["month"] == 2) & (columns["day"] == 29)) if not _is_leap(year) else np.ones(len(rows), dtype=bool)
+    kept = (
+        ~((columns["month"] == 2) & (columns["day"] == 29))
+        if not calendar.isleap(year)
+        else np.ones(len(rows), dtype=bool)
+    )
     days = pd.to_datetime(
         pd.DataFrame({"year": year, "month": columns["month"][kept], "day": columns["day"][kept]}), errors="coerce"
     )
@@ -240,7 +245,3 @@ def _is_number(text: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_leap(year: int) -> bool:
-    return (pd.Timestamp(year + 1, 1, 1) - pd.Timestamp(year, 1, 1)).total_seconds() == 366 * DAY

@@ -67,9 +67,11 @@ def synthetic_weather(
     warmest = _WARMEST_DAY if latitude >= 0 else _WARMEST_DAY + 182.62
     day_of_year = (solar / DAY) % 365.2425  # since 1970-01-01; days off by one at most
     season = np.cos(2 * np.pi * (day_of_year - warmest) / 365.2425)
-    daily_mean = mean + seasonal * season + (1.0 + 0.05 * size) * warm
+    spell = (1.0 + 0.05 * size) * (1.0 - 0.35 * season)  # standard deviation, K: winters change more than summers
+    daily_mean = mean + seasonal * season + spell * warm
     dry = daily_mean + _DIURNAL * np.cos(2 * np.pi * (solar / HOUR - _WARMEST_HOUR) / 24.0)
-    depression = _MEAN_DEPRESSION * np.exp(_DEPRESSION_SPREAD * damp - _DEPRESSION_SPREAD**2 / 2)
+    dryness = 0.6 * warm + 0.8 * damp  # warm spells are dry ones, so that the hottest air is not the dampest
+    depression = _MEAN_DEPRESSION * np.exp(_DEPRESSION_SPREAD * dryness - _DEPRESSION_SPREAD**2 / 2)
     dew = np.minimum(daily_mean - depression, dry)  # the dew point hardly moves in a day; nights may saturate
     humidity = psychrometrics.humidity_from_dew_point(dry, dew)
     pressure = psychrometrics.standard_pressure(elevation) + _PRESSURE_SPREAD * heavy
