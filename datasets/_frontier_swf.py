@@ -80,13 +80,15 @@ def _read(path: Path) -> pd.DataFrame:
             raise WorkloadError(
                 f"{path} has no line '; UnixStartTime: ...' at its head; is it a log of Frontier? Try the loader 'swf'."
             )
-        frame = pd.read_csv(path, sep=r"\s+", comment=";", header=None, names=FIELDS, usecols=NEEDED, dtype=object)
+        frame = pd.read_csv(path, sep=r"\s+", comment=";", header=None, names=FIELDS, dtype=object)
     except FileNotFoundError as error:
         raise WorkloadError(f"{path} does not exist; check the path.") from error
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise WorkloadError(f"{path} can't be read: {error}.") from error
     except pd.errors.ParserError as error:
         raise WorkloadError(f"{path} is malformed: {str(error).strip().splitlines()[-1]}.") from error
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise WorkloadError(f"{path} can't be read: {error}.") from error
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes the first of too many fields for an index
+        raise WorkloadError(f"{path} is malformed: its first line has more than {len(FIELDS)} fields.")
     if frame.empty:
         raise WorkloadError(f"{path} holds no job; check that it was fetched completely.")
-    return frame.assign(begin=begin)
+    return frame[list(NEEDED)].assign(begin=begin)
