@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ PIECE = 1 << 20
 """Bytes that are hashed at the beginning, in the middle and at the end of a file."""
 
 
-def folder() -> Path:
+def home() -> Path:
     """Return where workloads are kept by default: a folder of the user's cache (``~/.cache/twin_gym/workloads``)."""
     from platformdirs import user_cache_path
 
@@ -47,7 +48,7 @@ def kept(
     options : mapping
         Options of the loader that decide about the result.
     cache : bool or path
-        True: keep workloads of sources of at least `WORTH` bytes in `folder`; a folder: keep every workload there;
+        True: keep workloads of sources of at least `WORTH` bytes in `home`; a folder: keep every workload there;
         False: neither look nor keep.
     read : callable
         Reads the workload.
@@ -61,12 +62,12 @@ def kept(
 
     A cache that can't be written is no error; one that is damaged is written anew.
     """
-    files = _files(path)
-    wanted = cache is not False and bool(files)
-    if not wanted or (cache is True and sum(file.stat().st_size for file in files) < WORTH):
+    sources = _files(path)
+    wanted = cache is not False and bool(sources)
+    if not wanted or (cache is True and sum(file.stat().st_size for file in sources) < WORTH):
         return read()
-    place = folder() if cache is True else Path(cache)
-    entry = place / f"{loader}-{_key(loader, files, options)}.parquet"
+    place = home() if cache is True else Path(cache)
+    entry = place / f"{loader}-{_key(loader, sources, options)}.parquet"
     if entry.exists():
         with suppress(WorkloadError, KeyError, ValueError):
             return Workload.load(entry)
@@ -90,9 +91,9 @@ def _files(path: Any) -> list[Path]:
     return [given] if given.is_file() else []
 
 
-def _key(loader: str, files: list[Path], options: Mapping[str, Any]) -> str:
+def _key(loader: str, sources: list[Path], options: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(f"{loader} {_code()} {_told(options)}".encode())
-    for file in files:
+    for file in sources:
         about = file.stat()
         digest.update(f"{file.resolve()} {about.st_size} {about.st_mtime_ns};".encode())
         for piece in _pieces(file, about.st_size):
@@ -123,14 +124,9 @@ def _told(options: Mapping[str, Any]) -> str:
 @cache
 def _code() -> str:
     """Return a digest of whatever turns a source into a workload: a new version of twin_gym reads anew."""
-    import twin_gym
-    from twin_gym import conf
-
     digest = hashlib.sha256()
-    for module, pattern in ((twin_gym, "*.py"), (conf, "system/*.yaml")):
-        for root in module.__path__:
-            for file in sorted(Path(root).glob(pattern)):
+    for folder, suffix in (("twin_gym", ".py"), ("twin_gym.datasets", ".py"), ("twin_gym.conf.system", ".yaml")):
+        for file in sorted(files(folder).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(suffix):
                 digest.update(file.read_bytes())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
     return digest.hexdigest()

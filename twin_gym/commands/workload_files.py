@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,9 @@ from twin_gym.errors import OptionError, WorkloadError
 
 if TYPE_CHECKING:
     from twin_gym.workload import Workload
+
+FORMATS_OF = {"swf": "swf", "parquet": "table", "csv": "table"}
+"""Format of a file -> the loader that reads it."""
 
 
 def format_of(path: str | Path) -> str:
@@ -53,36 +55,12 @@ def read(
         If it can't be read; the sentence names file and place.
     """
     from twin_gym.datasets import load
-    from twin_gym.workload import Workload
 
     given = {name: value for name, value in (options or {}).items() if value is not None}
-    kind = "swf" if loader == "swf" else format_of(path)
+    kind = "swf" if loader == "swf" else FORMATS_OF[format_of(path)]
     if not Path(path).exists():
         raise WorkloadError(f"The workload file '{path}' does not exist; check the path.")
-    if kind == "swf":
-        return load("swf", path, progress=progress, **given)
-    if kind == "csv":
-        return _read_csv(Path(path), given)
-    workload = Workload.load(path)
-    return replace(workload, capacity=given["capacity"]) if "capacity" in given else workload
-
-
-def _read_csv(path: Path, options: Mapping[str, Any]) -> Workload:
-    import pandas as pd
-
-    from twin_gym.workload import Workload
-
-    try:
-        frame = pd.read_csv(path)
-        for name in ("submit", "start", "end"):
-            if name in frame and not pd.api.types.is_numeric_dtype(frame[name].dtype):
-                frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
-        return Workload.from_frame(frame, **{"name": path.stem, **options})
-    except WorkloadError as error:
-        raise error if str(path) in str(error) else WorkloadError(f"{path}: {error}") from error
-    except (ValueError, UnicodeDecodeError) as error:  # pandas' parser: not a table
-        reason = " ".join(str(error).split(". ")[0].split()).rstrip(".")
-        raise WorkloadError(f"{path} can't be read as a table of jobs with a header line: {reason}.") from error
+    return load(kind, path, progress=progress, **given)
 
 
 def check_target(path: str | Path, *, overwrite: bool) -> None:
