@@ -67,7 +67,7 @@ def test_columns(tmp_path: Path) -> None:
     assert w.node_ids.values.tolist() == [0, 74 * 128 + 127, 1]
     assert w.node_ids.lengths.tolist() == [2, 1, 0]
     assert w.report.counts() == {
-        "repeated_row": 1, "clipped": 1, "gap": 1, "no_samples": 1, "sample_outside": 1, "never_ran": 1,
+        "repeated_row": 1, "clipped": 2, "gap": 1, "no_samples": 1, "sample_outside": 1, "never_ran": 1,
     }  # fmt: skip
 
 
@@ -166,6 +166,8 @@ def test_messages(tmp_path: Path) -> None:
         datasets.load("frontier", log(tmp_path / "c.swf", {"submit": "x"}))
     with pytest.raises(WorkloadError, match="malformed"):
         datasets.load("frontier", log(tmp_path / "d.swf", {"descriptor": "a b c"}))
+    with pytest.raises(WorkloadError, match=r"malformed.*line 4"):
+        datasets.load("frontier", log(tmp_path / "d.swf", {}, {"descriptor": "a b c"}))
     with pytest.raises(WorkloadError, match="holds no job"):
         datasets.load("frontier", log(tmp_path / "e.swf"))
     without = {name: column for name, column in profiles().items() if name != "sum_gpu_power"}
