@@ -38,11 +38,14 @@ class Column:
         Such as ``EUR/MWh`` or ``g/kWh``; read from the parentheses in the header if left out.
     time : str, optional
         Header of the column of times.
+    time_zone : str, optional
+        Of times without an offset, if it is not the site's: ``Europe/Rome`` or ``-05:00``.
     """
 
     name: str | None = None
     unit: str | None = None
     time: str | None = None
+    time_zone: str | None = None
 
 
 def read_price(
@@ -96,7 +99,7 @@ def read_price(
     money, share = _MONEY.get(match["money"].lower(), (match["money"].upper(), 1.0))
     factor = share * _ENERGY[match["energy"].lower()]
     money = money or currency
-    series = _series(table, name, path, chosen.time, time_zone, factor, f"{money}/kWh", max_gap)
+    series = _series(table, name, path, chosen, time_zone, factor, f"{money}/kWh", max_gap)
     _plausible(series, -100.0, 1_000.0, name)
     return series, money
 
@@ -143,7 +146,7 @@ def read_carbon(
             "name the unit, such as Column(unit='g/kWh')."
         )
     factor = _MASS[match["mass"].lower()] * _ENERGY[match["energy"].lower()]
-    series = _series(table, name, path, chosen.time, time_zone, factor, CARBON_UNIT, max_gap)
+    series = _series(table, name, path, chosen, time_zone, factor, CARBON_UNIT, max_gap)
     _plausible(series, 0.0, 3_000.0, name)
     return series
 
@@ -219,7 +222,7 @@ def _series(
     table: pd.DataFrame,
     name: str,
     path: str | PathLike[str],
-    time: str | None,
+    chosen: Column,
     time_zone: str,
     factor: float,
     unit: str,
@@ -227,10 +230,10 @@ def _series(
 ) -> Series:
     file = Path(path).name
     values = numbers(table[name], f"{file}, column {name!r}")
-    clock = time if time is not None else time_column(table, file)
+    clock = chosen.time if chosen.time is not None else time_column(table, file)
     if clock not in table.columns:
         raise SeriesError(f"{file} has no column {clock!r}.{suggest(clock, [str(c) for c in table.columns])}")
-    zone = zone_of("UTC" if re.search(r"\bUTC\b", clock) else time_zone)
+    zone = zone_of(chosen.time_zone or ("UTC" if re.search(r"\bUTC\b", clock) else time_zone))
     present = np.isfinite(values)
     # a row without a value says nothing about the clock: some files list the hour that spring leaves out
     seconds = unix_seconds(table[clock][present], zone, f"{file}, column {clock!r}")

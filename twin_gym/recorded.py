@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike
 from pathlib import Path
 
@@ -25,12 +26,15 @@ def read_table(path: str | PathLike[str], skip: int = 0) -> pd.DataFrame:
         If there is no such file or it is no table.
     """
     try:
-        table = pd.read_csv(path, skipinitialspace=True, skiprows=skip)
+        table = pd.read_csv(Path(path), skipinitialspace=True, skiprows=skip)  # a path, so that nothing is downloaded
     except FileNotFoundError:
         raise SeriesError(f"there is no file {Path(path)}; check the path.") from None
     except (OSError, ValueError) as problem:
         raise SeriesError(f"{Path(path)} can't be read as CSV: {problem}.") from None
-    return table.rename(columns=lambda name: str(name).strip().lstrip("\ufeff"))
+    table = table.rename(columns=lambda name: str(name).strip().lstrip("\ufeff"))
+    if len(table.columns) == 1 and re.search(r"[;\t]", table.columns[0]):
+        raise SeriesError(f"{Path(path).name} is not separated by commas; save it with commas, and points in numbers.")
+    return table
 
 
 def time_column(table: pd.DataFrame, file: str) -> str:

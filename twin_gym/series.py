@@ -213,7 +213,11 @@ class Series:
             raise SeriesError(f"{self.origin}: {heights.size} values do not fit the {pieces} pieces between the times.")
         if not heights.size:
             return 0.0
-        return float(np.sum(heights * self.integral(edges[:-1], edges[1:])))
+        total = float(np.sum(heights * self.integral(edges[:-1], edges[1:])))
+        if not math.isfinite(total):
+            piece = int(np.argmin(np.isfinite(heights)))
+            raise SeriesError(f"{self.origin}: the value of piece {piece} to integrate is not a number.")
+        return total
 
     def mean(self, start: int, end: int) -> float:
         """Return the mean over ``[start, end)`` by time, or the value at `start` if the interval is empty."""

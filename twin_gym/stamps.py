@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from twin_gym.series import HOUR, Repairs, SeriesError, date
+from twin_gym.series import DAY, HOUR, Repairs, SeriesError, date
 
 __all__ = ["MAX_GAP", "Regular", "regular", "unix_seconds", "zone_of"]
 
@@ -108,10 +108,10 @@ def _from_wall(wall: Ints, zone: tzinfo, origin: str) -> Ints:
             f"{origin}, row {row + 1}: {moment} does not exist in {zone}, where daylight saving begins; "
             "if the file's clock knows no daylight saving, say time_zone='UTC' or an offset such as '-05:00'."
         )
-    twice = (first > second)[inverse]
+    overlap = (first - second)[inverse]  # how long the hour is that comes twice; 0 at other times
     offsets = first[inverse]
-    if twice.any():
-        offsets = np.where(twice & _gone_back(wall, twice), second[inverse], offsets)
+    if overlap.any():
+        offsets = np.where(_gone_back(wall, overlap), second[inverse], offsets)
     return wall - offsets
 
 
@@ -120,15 +120,20 @@ def _offset(moment: pd.Timestamp, zone: tzinfo, fold: int) -> int:
     return int(shift.total_seconds()) if shift is not None else 0
 
 
-def _gone_back(wall: Ints, twice: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Tell which rows of an hour that comes twice stand after a step back of at least half an hour, in file order."""
-    back = np.concatenate(([False], np.diff(wall) <= -HOUR // 2))
-    begins = np.concatenate(([True], np.diff(twice.astype(np.int8)) != 0))
-    run = np.cumsum(begins)
-    steps = np.cumsum(back)
-    before = steps - back  # steps back before each row
-    at_run_start = before[begins][run - 1]
-    return np.asarray((steps - at_run_start) > 0)
+def _gone_back(wall: Ints, overlap: Ints) -> npt.NDArray[np.bool_]:
+    """Tell which rows are in the second of two equal hours: those after the clock went back, in the order of the file.
+
+    It went back where a row follows its predecessor by less than the usual step and half the overlap: by no step at all
+    in an hourly file, by -55 minutes in one of 5 minutes, whose doubles must not be taken for it.
+    """
+    steps = np.diff(wall)
+    usual = int(np.median(steps)) if steps.size else 0
+    back = np.concatenate(([False], steps < usual - overlap[1:] / 2)) & (overlap > 0)
+    twice = overlap > 0
+    begins = np.concatenate(([True], twice[1:] != twice[:-1])) | np.concatenate(([False], steps > DAY))
+    so_far = np.cumsum(back)
+    before = (so_far - back)[begins][np.cumsum(begins) - 1]  # at the beginning of each run of such rows
+    return np.asarray(twice & (so_far > before))
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,8 @@ def _epw(file: Path, year: int) -> Readings:
     """Read hourly rows; hour h = 1..24 is the reading at h:00 local standard time (EnergyPlus, Auxiliary Programs)."""
     with file.open(encoding="latin-1", newline="") as stream:
         lines = list(csv.reader(stream))
+    if lines and lines[0]:
+        lines[0][0] = lines[0][0].removeprefix("ï»¿")  # a byte-order mark, read as Latin-1
     if len(lines) <= _EPW_HEADER or lines[0][:1] != ["LOCATION"] or len(lines[0]) < 10:
         raise SeriesError(f"{file.name} does not begin with the eight header lines of an EPW file, LOCATION first.")
     try:
@@ -173,7 +175,8 @@ def _open_meteo(file: Path, elevation: float) -> Readings:
     seconds = unix_seconds(times, zone_of("UTC"), f"{file.name}, hourly.time")
     if not pd.api.types.is_numeric_dtype(times):
         seconds = seconds - int(offset)
-    return _readings(table, seconds, file.name, float(data.get("elevation", elevation)))
+    height = data.get("elevation")
+    return _readings(table, seconds, file.name, float(height) if isinstance(height, int | float) else elevation)
 
 
 def _csv(file: Path, time_zone: str, elevation: float) -> Readings:

@@ -147,6 +147,8 @@ def test_asking_beyond_the_end_is_an_error() -> None:
         series.integral(5, 4)
     with pytest.raises(SeriesError, match="do not fit"):
         series.integrate([0, 1, 2], [1.0], 3)
+    with pytest.raises(SeriesError, match="piece 1 to integrate is not a number"):
+        series.integrate([0, 1], [1.0, np.nan], 3)
 
 
 @pytest.mark.parametrize(
