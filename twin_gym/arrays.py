@@ -32,6 +32,7 @@ from twin_gym.kernels.state import (
     Records,
     State,
 )
+from twin_gym.kernels.tally import SHARE, TALLY
 from twin_gym.outages import MODES, Outage
 from twin_gym.policies import find_policy
 from twin_gym.system import PowerStates, System
@@ -262,8 +263,22 @@ _NO_TIMEOUT = 2**40  # s, far beyond any log, and far from an overflow
 _ROOM = 1024  # entries that a log begins with; it grows as needed
 
 
-def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = False) -> State:
-    """Allocate the state of all environments of a setup; `reset` fills it. `sleeps`: idle nodes are switched off."""
+def allocate(
+    setups: Records, outages: Outages, users: int, *, sleeps: bool = False, tallied: bool = False
+) -> State:
+    """Allocate the state of all environments of a setup; `reset` fills it.
+
+    Parameters
+    ----------
+    setups : (E,) SETUP
+    outages : Outages
+    users : int
+        U, an unknown one among them.
+    sleeps : bool
+        Whether idle nodes are switched off.
+    tallied : bool
+        Whether objectives are added up while time passes.
+    """
     rows = len(setups)
     jobs = max(1, int(setups["count"].max(initial=0)))
     nodes = int(setups["nodes"].max(initial=1))
@@ -297,6 +312,8 @@ def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = Fa
         boot=np.zeros((rows, jobs if powered else 0), np.int64),
         sleep=np.zeros((rows, nodes if sleeps else 0), SLEEP),
         naps=np.zeros((rows, _ROOM + nodes if sleeps else 0), NAP),
+        tally=np.zeros((rows, int(tallied)), TALLY),
+        share=np.zeros((rows, users if tallied else 0), SHARE),
     )
 
 

@@ -14,7 +14,7 @@ from twin_gym.workload import Workload
 def job_watts(
     config: RunConfig, system: System, workload: Workload, power: npt.ArrayLike | None = None
 ) -> npt.NDArray[np.int64] | None:
-    """Return what the scheduler believes that each job draws above idle nodes, W, rounded up; None if it is not asked.
+    """Return what the scheduler believes that each job draws above idle nodes, W, rounded up; None if nobody asks.
 
     Parameters
     ----------
@@ -38,6 +38,11 @@ def job_watts(
     if watts.shape != (len(workload),) or not np.all(np.isfinite(watts)) or (len(watts) and watts.min() < 0):
         raise OptionError(f"power must be {len(workload)} numbers of W, 0 or more, one for each job.")
     return np.ceil(watts).astype(np.int64)
+
+
+def believed_watts(system: System, workload: Workload) -> npt.NDArray[np.int64]:
+    """Return what each job is believed to draw above idle nodes, W, rounded up, (J,)."""
+    return np.ceil(_estimate(system, workload)).astype(np.int64)
 
 
 def power_budget(config: RunConfig, system: System) -> int:

@@ -7,6 +7,8 @@ decide; `decide` is the pass by which the twin decides itself.
 
 from __future__ import annotations
 
+import numpy as np
+
 from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.lifecycle import enter, finish_next, release, settle, submit_next
 from twin_gym.kernels.nodes import STEPS, any_visible, fill
@@ -40,6 +42,7 @@ from twin_gym.kernels.state import (
     borrow_outages,
     row_of,
 )
+from twin_gym.kernels.tally import clear, tally_time
 
 FINISH, OUTAGE_END, OUTAGE_BEGIN, SUBMIT, RECORDED_START = range(5)
 
@@ -137,7 +140,8 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
     jobs, outages, setup, row = borrow_jobs(jobs), borrow_outages(outages), setups[e], row_of(st, e)
     sim, job = row.sim[0], row.job
     named = setup.placement != COUNT
-    plain = not (named or setup.powered or row.usage.shape[0] > 1 or setup.policy == REPLAY)
+    counted = row.tally.shape[0] > 0
+    plain = not (named or counted or jobs.watts.shape[0] > 0 or row.usage.shape[0] > 1 or setup.policy == REPLAY)
     while True:
         if named and must_grow(setup, row):
             return GROW
@@ -153,13 +157,17 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
             sim.due = 0
             continue
         if time > until or time == NEVER:
-            if until < NEVER:
-                sim.clock = max(sim.clock, until)
+            if until < NEVER and until > sim.clock:
+                if counted:
+                    tally_time(until, setup, row)
+                sim.clock = until
             return DONE if time == NEVER else UNTIL
         if time > sim.clock or setup.cqsim:
             if events == 0:
                 return EVENTS
             events -= 1
+        if counted and time > sim.clock:
+            tally_time(time, setup, row)
         sim.clock = time
         if kind == FINISH:
             who = finish_next(row)
@@ -255,6 +263,11 @@ def reset(jobs, outages, setups, st, e):
         job[j].first_node = -1
     row.active[:] = 0
     row.boot[:] = 0
+    for u in range(row.share.shape[0]):
+        row.share[u].jobs = 0.0
+        row.share[u].bounded = 0.0
+    if row.tally.shape[0] > 0:
+        clear(row.tally[0], np.float64(clock))
     for v in range(row.sleep.shape[0]):
         row.sleep[v].ready = clock
         row.sleep[v].down = clock + setup.idle_timeout

@@ -9,6 +9,7 @@ from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
 from twin_gym.kernels.order import LAST_FORMULA, MULTIFACTOR, charge, fixed_score, formula, length_of, moves
 from twin_gym.kernels.queue import heap_pop, make_room, plan_remove, queue_place
 from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED
+from twin_gym.kernels.tally import tally_start
 
 
 @inner(forceinline=True)
@@ -99,7 +100,7 @@ def doze(who, setup, row):
 def release(who, jobs, setup, row):
     """Settle what a job that has left its nodes means for their identities and for its user's usage."""
     sim = row.sim[0]
-    if setup.powered:
+    if jobs.watts.shape[0] > 0:
         sim.drawn -= jobs.watts[setup.first + who]
     if row.sleep.shape[0] > 0:
         doze(who, setup, row)
@@ -122,4 +123,8 @@ def settle(named, jobs, setup, row):
             occupy(rows[CHOSEN], who, row)
         if row.usage.shape[0] > 1:
             charge(row.usage, jobs.user[setup.first + who], row.job[who].nodes, sim.clock, setup.half_life)
+        if jobs.watts.shape[0] > 0 and not setup.powered:  # else it has been counted when it was started
+            sim.drawn += jobs.watts[setup.first + who]
+        if row.tally.shape[0] > 0:
+            tally_start(who, jobs, setup, row)
     sim.started = 0

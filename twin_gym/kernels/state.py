@@ -97,6 +97,9 @@ SETUP = np.dtype(
         ("idle_timeout", np.int64),  # after which an idle node is switched off, s
         ("shutdown", np.int64),  # how long that takes, s
         ("boot", np.int64),  # how long booting takes, s
+        ("idle_watts", np.float64),  # what the idle machine is believed to draw, W
+        ("full_watts", np.float64),  # what the machine draws above that when all nodes are fully used, W
+        ("target_watts", np.float64),  # what it should not pass, W (inf: none)
         ("seed", np.uint64),
         ("age", np.float64),  # weights of the multifactor priority
         ("size", np.float64),
@@ -125,7 +128,7 @@ SIM = np.dtype(
         ("end", np.int64),
         ("running", np.int64),  # running jobs
         ("started", np.int64),  # jobs started in this pass
-        ("tried", np.int64),  # when a replay has last started what was due, s
+        ("tried", np.int64),  # when a replay has last started what was due, or a queue was last sorted for an agent, s
         ("passes", np.int64),  # scheduling passes
         ("displaced", np.int64),  # initial jobs for which there was no room
         ("relocated", np.int64),  # jobs that could not have their recorded nodes
@@ -205,6 +208,8 @@ class State(NamedTuple):
     boot: Int  # (E, J) for how long the job's nodes have booted before it could run, s
     sleep: Records  # (E, N) SLEEP; (E, 0) unless idle nodes are switched off, as what follows
     naps: Records  # (E, M) NAP
+    tally: Records  # (E, 1) TALLY; (E, 0) unless the twin is an environment, as what follows
+    share: Records  # (E, U) SHARE
 
 
 @inner()
@@ -233,6 +238,8 @@ def row_of(st, e):
         borrowed(st.boot[e]),
         borrowed(st.sleep[e]),
         borrowed(st.naps[e]),
+        borrowed(st.tally[e]),
+        borrowed(st.share[e]),
     )
 
 

@@ -1,0 +1,332 @@
+"""What an agent may decide: each task turns an action into starts and lets time run to the next decision.
+
+Every task of an environment stops at a pass with jobs in the queue, applies the action, and goes on with the ordinary
+event loop; none has scheduling rules of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twin_gym.kernels.backfill import shadow_of
+from twin_gym.kernels.events import advance, do_pass
+from twin_gym.kernels.jit import inner
+from twin_gym.kernels.lifecycle import settle
+from twin_gym.kernels.order import moves, order_queue
+from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
+from twin_gym.kernels.queue import queue_place
+from twin_gym.kernels.schedule import close_places, schedule_by_count, start_now
+from twin_gym.kernels.state import DECISION, DONE, NEVER, NONE, QUEUED, UNTIL, row_of
+
+# what a pick that does not fit means
+BLOCK, RESERVE, MASK = range(3)
+# tasks
+SELECT, DISPATCH, BACKFILL, INSPECT, WEIGHTS = range(5)
+
+
+@inner(forceinline=True)
+def order_once(jobs, setup, row):
+    """Sort the queue for the pass that is due, unless an earlier decision of the same pass has done so."""
+    sim = row.sim[0]
+    if sim.tried != sim.clock and (moves(setup.policy) or sim.order != setup.policy):
+        order_queue(setup.policy, jobs, setup, row)
+    sim.tried = sim.clock
+
+
+@inner(forceinline=True)
+def fits(who, jobs, setup, row):
+    """Tell whether a waiting job could start now."""
+    if row.job[who].nodes > row.sim[0].free:
+        return False
+    return not setup.powered or row.sim[0].drawn + jobs.watts[setup.first + who] <= setup.cap
+
+
+@inner()
+def start_at(place, jobs, setup, row):
+    """Start the waiting job at a place of the queue."""
+    who = row.queue[place]
+    if setup.powered:
+        start_powered(who, count_ready(setup, row), jobs, setup, row)
+    else:
+        start_now(who, row)
+    row.picks[0] = place
+    close_places(row, 1)
+    row.sim[0].head = -1
+    settle(row.sleep.shape[0] > 0, jobs, setup, row)
+
+
+@inner()
+def move_in_queue(place, target, row):
+    """Move the waiting job at one place of the queue to an earlier one."""
+    queue, need, wait = row.queue, row.need, row.wait
+    who, nodes, length = queue[place], need[place], wait[place]
+    for i in range(place, target, -1):
+        queue[i], need[i], wait[i] = queue[i - 1], need[i - 1], wait[i - 1]
+    queue[target], need[target], wait[target] = who, nodes, length
+
+
+@inner()
+def back_to_order(setup, row):
+    """Put the first job of a queue that is kept sorted back to its place in the order."""
+    sim, queue, need, wait, job = row.sim[0], row.queue, row.need, row.wait, row.job
+    who = queue[sim.first]
+    if moves(sim.order) or sim.first == sim.end or job[who].phase != QUEUED:
+        return
+    sim.first += 1
+    place = queue_place(queue, sim.first, sim.end, job, who, setup.cqsim == 0)
+    sim.first -= 1
+    for i in range(sim.first, place - 1):
+        queue[i], need[i], wait[i] = queue[i + 1], need[i + 1], wait[i + 1]
+    queue[place - 1], need[place - 1], wait[place - 1] = who, job[who].nodes, job[who].wait
+
+
+@inner()
+def pass_with_head(place, backfill, jobs, setup, row):
+    """Do a pass in which the job at a place of the queue is protected like the head, and the others are backfilled."""
+    sim = row.sim[0]
+    who = row.queue[place]
+    move_in_queue(place, sim.first, row)
+    if setup.powered:
+        schedule_powered(jobs, setup, row, backfill)
+    else:
+        schedule_by_count(setup, row, backfill)
+    sim.head = -1
+    settle(row.sleep.shape[0] > 0, jobs, setup, row)
+    if row.job[who].phase == QUEUED:
+        back_to_order(setup, row)
+
+
+@inner()
+def to_decision(jobs, outages, setups, st, e, window, meaning):
+    """Let time run until there is something to decide on; return True when the episode is over.
+
+    Where only fitting jobs may be picked, a pass in which no visible job fits is no decision.
+    """
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    while True:
+        if sim.due and sim.end > sim.first:
+            order_once(jobs, setup, row)
+            if meaning != MASK:
+                return False
+            for i in range(sim.first, min(sim.end, sim.first + window)):
+                if fits(row.queue[i], jobs, setup, row):
+                    return False
+        sim.due = 0
+        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
+            return True
+
+
+@inner()
+def block_on(who, jobs, outages, setups, st, e):
+    """Let time run until a waiting job fits, and start it; until then others are backfilled as the twin is set up."""
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    while True:
+        place = sim.first
+        while row.queue[place] != who:
+            place += 1
+        if fits(who, jobs, setup, row):
+            start_at(place, jobs, setup, row)
+            return
+        if setup.backfill != NONE:
+            pass_with_head(place, setup.backfill, jobs, setup, row)
+        sim.due = 0
+        advance(jobs, outages, setups, st, e, NEVER, -1, True)
+
+
+@inner(forceinline=True)
+def is_something_coming(setup, row):
+    """Tell whether anything will happen without anybody's doing."""
+    return row.sim[0].running > 0 or row.sim[0].arrived < setup.count
+
+
+@inner()
+def wait(window, jobs, setup, row):
+    """End the pass; where nothing is left to come, start the first job that fits instead and return False."""
+    sim = row.sim[0]
+    if is_something_coming(setup, row):
+        sim.due = 0
+        return True
+    for place in range(sim.first, min(sim.end, sim.first + window)):
+        if fits(row.queue[place], jobs, setup, row):
+            start_at(place, jobs, setup, row)
+            return False
+    sim.due = 0
+    return True
+
+
+@inner()
+def select(action, window, meaning, jobs, outages, setups, st, e):
+    """Pick the job at a place of the visible queue, or (`action == window`) wait for the next event.
+
+    Returns whether the action could be done as it was meant.
+    """
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    place = sim.first + action
+    if action == window:
+        return wait(window, jobs, setup, row)
+    if action < 0 or action > window or place >= sim.end:
+        wait(window, jobs, setup, row)
+        return False
+    who = row.queue[place]
+    if fits(who, jobs, setup, row):
+        start_at(place, jobs, setup, row)
+    elif meaning == BLOCK:
+        block_on(who, jobs, outages, setups, st, e)
+    elif meaning == RESERVE:
+        pass_with_head(place, setup.backfill, jobs, setup, row)
+        sim.due = 0
+    else:
+        wait(window, jobs, setup, row)
+        return False
+    return True
+
+
+@inner()
+def dispatch(policy, backfill, jobs, outages, setups, st, e):
+    """Do the pass that is due by a policy and a backfill mode."""
+    row = row_of(st, e)
+    do_pass(jobs, outages, setups[e], row, policy, backfill)
+    row.sim[0].due = 0
+
+
+@inner()
+def hold(interval, policy, backfill, jobs, outages, setups, st, e):
+    """Let the chosen policy do every pass until an interval is over (0: only the one that it has done)."""
+    sim = row_of(st, e).sim[0]
+    until = sim.clock + interval
+    while sim.clock < until:
+        if sim.due:
+            dispatch(policy, backfill, jobs, outages, setups, st, e)
+        if advance(jobs, outages, setups, st, e, until, -1, True) != DECISION:
+            return
+
+
+@inner()
+def start_in_order(jobs, setup, row):
+    """Start waiting jobs in the queue's order up to the first that does not fit; return whether that one exists."""
+    sim = row.sim[0]
+    while sim.end > sim.first:
+        if not fits(row.queue[sim.first], jobs, setup, row):
+            return True
+        start_at(sim.first, jobs, setup, row)
+    return False
+
+
+@inner()
+def is_candidate(place, shadow, extra, jobs, setup, row):
+    """Tell whether the job at a place of the queue may start without delaying the protected head."""
+    sim = row.sim[0]
+    if not fits(row.queue[place], jobs, setup, row):
+        return False
+    return sim.clock + row.wait[place] <= shadow or row.need[place] <= extra
+
+
+@inner()
+def head_shadow(setup, row):
+    """Return when the head of the queue may start and how many nodes it leaves over then."""
+    sim, job = row.sim[0], row.job
+    head = np.int64(job[row.queue[sim.first]].nodes)
+    return shadow_of(head, sim.free, sim.clock, False, row.plan, sim.running, job)
+
+
+@inner()
+def to_candidates(jobs, outages, setups, st, e, window):
+    """Let time run until jobs may be backfilled behind the protected head; return True when the episode is over."""
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    while True:
+        if sim.due:
+            order_once(jobs, setup, row)
+            if start_in_order(jobs, setup, row):
+                shadow, extra = head_shadow(setup, row)
+                for place in range(sim.first + 1, min(sim.end, sim.first + window)):
+                    if is_candidate(place, shadow, extra, jobs, setup, row):
+                        return False
+        sim.due = 0
+        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
+            return True
+
+
+@inner()
+def backfill_one(action, window, jobs, setup, row):
+    """Start one candidate, or (`action == window`) end the pass; return whether the action was one of both."""
+    sim = row.sim[0]
+    if action == window:
+        sim.due = 0
+        return True
+    place = sim.first + action
+    if 0 < action < window and place < sim.end:
+        shadow, extra = head_shadow(setup, row)
+        if is_candidate(place, shadow, extra, jobs, setup, row):
+            start_at(place, jobs, setup, row)
+            return True
+    sim.due = 0
+    return False
+
+
+@inner()
+def to_pick(jobs, outages, setups, st, e):
+    """Let time run until the first job of the queue fits, others being backfilled; return True when all is over."""
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    while True:
+        if sim.due and sim.end > sim.first:
+            order_once(jobs, setup, row)
+            if fits(row.queue[sim.first], jobs, setup, row):
+                return False
+            if setup.backfill != NONE:
+                pass_with_head(sim.first, setup.backfill, jobs, setup, row)
+        sim.due = 0
+        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
+            return True
+
+
+@inner()
+def accept(action, interval, jobs, outages, setups, st, e):
+    """Start the first job of the queue (action 0), or reject it for now (1) and look again after `interval` s at most.
+
+    Returns whether the action could be done: where nothing is left to come, nothing can be rejected.
+    """
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    if action == 1 and is_something_coming(setup, row):
+        sim.due = 0
+        until = sim.clock + interval if interval > 0 else NEVER
+        if advance(jobs, outages, setups, st, e, until, -1, True) == UNTIL:
+            sim.due = 1
+        return True
+    start_at(sim.first, jobs, setup, row)
+    return action == 0
+
+
+@inner()
+def mask_queue(window, fitting, jobs, setup, row, mask):
+    """Write which actions of SELECT make sense: the visible jobs (only those that fit, if `fitting`), and to wait.
+
+    Waiting makes sense as long as something is to come, or where nothing can be picked.
+    """
+    sim = row.sim[0]
+    count = min(window, sim.end - sim.first)
+    any_job = False
+    for i in range(count):
+        able = not fitting or fits(row.queue[sim.first + i], jobs, setup, row)
+        mask[i] = able
+        any_job |= able
+    mask[count:window] = 0
+    mask[window] = is_something_coming(setup, row) or not any_job
+
+
+@inner()
+def mask_candidates(window, jobs, setup, row, mask):
+    """Write which actions of BACKFILL make sense: the candidates, and to end the pass."""
+    sim = row.sim[0]
+    mask[:window] = 0
+    mask[window] = 1
+    if sim.end == sim.first:
+        return
+    shadow, extra = head_shadow(setup, row)
+    for i in range(1, min(window, sim.end - sim.first)):
+        mask[i] = is_candidate(sim.first + i, shadow, extra, jobs, setup, row)
