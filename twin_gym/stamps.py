@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta, timezone, tzinfo
+from datetime import UTC, timedelta, timezone, tzinfo
 from typing import cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -37,6 +37,8 @@ def zone_of(name: str) -> tzinfo:
     if fixed:
         size = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
         return timezone(size if fixed[1] == "+" else -size)
+    if name == "UTC":  # also where there is no database
+        return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -132,7 +134,7 @@ def _gone_back(wall: Ints, overlap: Ints) -> npt.NDArray[np.bool_]:
     twice = overlap > 0
     begins = np.concatenate(([True], twice[1:] != twice[:-1])) | np.concatenate(([False], steps > DAY))
     so_far = np.cumsum(back)
-    before = (so_far - back)[begins][np.cumsum(begins) - 1]  # at the beginning of each run of such rows
+    before: Ints = (so_far - back)[begins][np.cumsum(begins) - 1]  # at the beginning of each run of such rows
     return np.asarray(twice & (so_far > before))
 
 
