@@ -185,6 +185,8 @@ def _csv(file: Path, time_zone: str, elevation: float) -> Readings:
     table = read_table(file, skip=3 if place else 0)
     clock = time_column(table, file.name)
     zone = zone_of("UTC" if place or "utc" in clock.lower() else time_zone)
+    # A row without any value says nothing about the clock: some files list the hour that spring leaves out.
+    table = table.dropna(how="all", subset=[name for name in table.columns if name != clock])
     times = table[clock]
     seconds = unix_seconds(times, zone, f"{file.name}, column {clock!r}")
     if place:

@@ -182,6 +182,12 @@ def test_a_station_counts_its_gaps(tmp_path: Path) -> None:
     assert weather.pressure.values[0] == 100_000
 
 
+def test_an_empty_row_in_the_hour_that_spring_leaves_out(tmp_path: Path) -> None:
+    rows = ("2023-03-12 01:00,5,50", "2023-03-12 02:00,,", "2023-03-12 03:00,6,50")
+    weather = read_weather(station(tmp_path, "Time,Temp (°C),Humidity (%)", *rows), time_zone="America/New_York")
+    assert np.diff(weather.dry_bulb.times).tolist() == [HOUR]
+
+
 @pytest.mark.parametrize(
     ("header", "words"),
     [
