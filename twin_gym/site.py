@@ -195,7 +195,7 @@ def _weather(site: Site, source: Weather | Source, start: int, end: int, max_gap
     if source is None or source == "synthetic":
         place = {"latitude": site.latitude, "longitude": site.longitude, "elevation": site.elevation_m}
         return synthetic_weather(start, end, seed=seed, **place)
-    if isinstance(source, int | float):
+    if isinstance(source, int | float | np.number):
         return Weather.constant(_finite(source, "weather"))
     return read_weather(source, time_zone=site.time_zone, elevation=site.elevation_m, max_gap=max_gap)
 
@@ -229,7 +229,7 @@ def _unrecorded(
         return source
     if source is None:
         return Series.constant(cycle.mean, unit, f"constant {what} of the site")
-    if isinstance(source, int | float):
+    if isinstance(source, int | float | np.number):
         return Series.constant(_finite(source, what), unit, f"constant {what}")
     return daily_cycle(cycle, start, end, time_zone=site.time_zone, unit=unit, origin=f"daily {what}")
 

@@ -96,7 +96,7 @@ def test_a_year_is_repeated_by_weeks(tmp_path: Path) -> None:
 
 def test_given_series_and_constants() -> None:
     price = Series(np.array([EPOCH, EPOCH + 10]), np.array([1.0, 2.0]), EPOCH + DAY, unit="USD/kWh")
-    around = Surroundings.of(SITE, EPOCH, (0, DAY), weather=18.5, price=price, carbon=12)
+    around = Surroundings.of(SITE, EPOCH, (0, DAY), weather=18.5, price=price, carbon=np.int64(12))
     assert around.price.at([9, 10]).tolist() == [1, 2]
     assert float(around.carbon.at(5)) == 12
     assert float(around.weather.wet_bulb.at(5)) == 18.5
