@@ -51,6 +51,7 @@ FOREIGN: dict[str, Defect] = {
     "few_nodes": Defect("not all nodes of the job were metered", "kept", "the mean of those that were stands for all"),
     "step": Defect("step of a job", "kept", "not a job of its own, not read"),
     "sample_outside": Defect("sample from before or after its job", "kept", "not used"),
+    "other_event": Defect("line that tells of something else than a job's end", "kept", "not used"),
     "orphan": Defect("row of a table that belongs to no job", "kept", "not used"),
 }
 """Defects of foreign rows that a loader finds before they are jobs."""
