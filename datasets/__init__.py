@@ -18,8 +18,10 @@ from twin_gym.errors import OptionError, suggest
 from twin_gym.workload import Workload
 
 from ._cache import kept
+from ._catalogue import catalogue, fetched
+from ._fetch import fetch
 
-__all__ = ["load", "names", "options_of"]
+__all__ = ["catalogue", "fetch", "fetched", "load", "names", "options_of"]
 
 OTHERS = {"lookalike"}
 """Public modules of this package that are no loaders."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": Command("compare", "reschedule a job log under many policies at once and compare them"),
     "policies": Command("listing", "the ordering policies and backfill modes, with formulas and sources"),
     "systems": Command("listing", "the machines that are described already"),
+    "datasets": Command("datasets", "the public data sets that are read: list them, fetch one, make a look-alike"),
     "inspect": Command("inspect", "a job log at a glance: numbers and six pictures"),
     "convert": Command("convert", "convert a job log between .swf, .swf.gz, .parquet and .csv"),
     "completion": Command("completion", "print the completion script of your shell"),

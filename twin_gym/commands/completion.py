@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from twin_gym.commands import schema
 from twin_gym.commands.arguments import FLAGS
-from twin_gym.commands.names import CHOICES, FORMATS, groups, policy_names
+from twin_gym.commands.names import CHOICES, FORMATS, groups, loader_options, policy_names
 from twin_gym.commands.words import Parser
 
 _SCRIPTS = {
@@ -96,6 +96,23 @@ def _offers(before: list[str], last: str) -> Iterator[str]:
         yield from _files(last)
     elif before[0] == "completion" and len(before) == 1:
         yield from _SCRIPTS
+    elif before[0] == "datasets":
+        yield from _data_sets(before[1:])
+
+
+def _data_sets(before: list[str]) -> Iterator[str]:
+    from twin_gym.commands.datasets import ACTIONS
+
+    if not before:
+        yield from ACTIONS
+    elif before[0] == "fake" and len(before) == 1:
+        from twin_gym.datasets.lookalike import fakes
+
+        yield from fakes()
+    elif before[0] in ACTIONS and len(before) == 1:
+        from twin_gym.datasets import catalogue
+
+        yield from catalogue()
 
 
 def _hydra_offers(command: str, before: list[str], last: str) -> Iterator[str]:
@@ -109,10 +126,12 @@ def _hydra_offers(command: str, before: list[str], last: str) -> Iterator[str]:
     else:
         given = {word.partition("=")[0] for word in before}
         workload = next((word.partition("=")[2] for word in reversed(before) if word.startswith("workload=")), "lublin")
-        options = schema.WORKLOADS.get(workload, schema.Shaping)
+        own = loader_options(workload) if workload in groups("workload") else {}
+        options = schema.WORKLOADS.get(workload, schema.DatasetWorkload if own else schema.Shaping)
         for key in (*schema.keys(schema.COMMANDS[command]), *schema.keys(options, "workload.")):
             if key.name not in given:
                 yield f"{key.name}="
+        yield from (f"workload.options.{name}=" for name in own if f"workload.options.{name}" not in given)
 
 
 def _values(key: str, value: str) -> Iterator[str]:

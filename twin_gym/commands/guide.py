@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twin_gym.commands.names import CHOICES, groups, policy_names
-from twin_gym.commands.schema import COMMANDS, WORKLOADS, Key, Shaping, keys
+from twin_gym.commands.schema import COMMANDS, WORKLOADS, DatasetWorkload, Key, Shaping, keys
 
 _EXAMPLES = {
     "simulate": """\
@@ -50,6 +50,12 @@ def guide(command: str) -> str:
         ]
         sections.append(f"keys of workload={group}\n" + "\n".join(own))
     sections.append(
+        "keys of a data set: workload=pm100, slurm, alcf, table ...\n"
+        + "\n".join(
+            _describe(item) for item in keys(DatasetWorkload, "workload.", besides=Shaping) if item.name not in _FIXED
+        )
+    )
+    sections.append(
         "names\n"
         + "\n".join(_line(name, ", ".join(values)) for name, values in {"policy": policy_names(), **CHOICES}.items())
     )
@@ -72,6 +78,8 @@ def _value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, dict):
+        return "{}"
     if isinstance(value, list):
         return f"[{','.join(value)}]"
     return str(value)

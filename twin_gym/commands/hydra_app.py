@@ -81,7 +81,7 @@ def register() -> None:
     store = ConfigStore.instance()
     for name, command in schema.COMMANDS.items():
         store.store(group="schema", name=name, node=command)
-    for name, workload in schema.WORKLOADS.items():
+    for name, workload in schema.SCHEMAS.items():
         store.store(group="schema/workload", name=name, node=workload)
 
 

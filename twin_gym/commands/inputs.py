@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from twin_gym.commands import progress
 from twin_gym.commands.schema import Command, Shaping
-from twin_gym.commands.times import instant, seconds
+from twin_gym.commands.times import instant, is_date, seconds
 from twin_gym.commands.workload_files import read
 from twin_gym.config import Multifactor, RunConfig
 
@@ -132,6 +133,8 @@ def _workload(options: dict[str, Any], nodes: int | None, seed: int) -> Workload
     if loader == "synthetic" and options.get("model") in _PHASES:  # their duration is no window's
         return _load(loader, options, nodes)
     shaping = Shaping(**{item.name: options.pop(item.name) for item in fields(Shaping) if item.name in options})
+    if "options" in options:
+        return shape(_dataset(loader, options, shaping), shaping, seed)
     return shape(_load(loader, options, nodes), shaping, seed)
 
 
@@ -144,3 +147,19 @@ def _load(loader: str, options: dict[str, Any], nodes: int | None) -> Workload:
     if loader == "synthetic":
         options["capacity"] = options.get("capacity") or nodes or DEFAULT_CAPACITY
     return datasets.load(loader, path, **options)
+
+
+def _dataset(loader: str, given: dict[str, Any], shaping: Shaping) -> Workload:
+    """Read files of a data set; a window that begins at a date is handed to the reader, which then reads no more."""
+    from twin_gym import datasets
+
+    path = given["path"] if given["path"] is not None else datasets.fetched(loader)
+    options, known = dict(given["options"]), datasets.options_of(loader)
+    if "window" in known and shaping.start is not None and is_date(shaping.start):
+        begin = instant(shaping.start, "workload.start", 0)
+        duration = None if shaping.duration is None else seconds(shaping.duration, "workload.duration")
+        options["window"] = (begin, None if duration is None else begin + duration)
+    with progress.bar(f"Reading {path}") as report:
+        if "progress" in known:
+            options["progress"] = report
+        return datasets.load(loader, path, cache=given["cache"], **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib.resources import files
+from typing import Any
 
 from twin_gym.config import BACKFILLS, ESTIMATES, PLACEMENTS, RESERVATIONS, SEMANTICS
 
@@ -21,9 +22,22 @@ CHOICES: dict[str, Collection[str]] = {
 
 
 def groups(group: str) -> list[str]:
-    """Return the options of a configuration group, such as ``workload`` or ``system``."""
-    folder = files("twin_gym.conf") / group
-    return sorted(item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
+    """Return the options of a configuration group, such as ``workload`` or ``system``; ``sample/pm100`` in a folder."""
+    found = []
+    for item in (files("twin_gym.conf") / group).iterdir():
+        if item.name.endswith(".yaml"):
+            found.append(item.name.removesuffix(".yaml"))
+        elif item.is_dir() and not item.name.startswith("_"):
+            found += [f"{item.name}/{name}" for name in groups(f"{group}/{item.name}")]
+    return sorted(found)
+
+
+def loader_options(workload: str) -> dict[str, Any]:
+    """Return the options, with their defaults, of the loader behind a workload group (none for other groups)."""
+    import yaml
+
+    text = (files("twin_gym.conf") / "workload" / f"{workload}.yaml").read_text(encoding="utf-8")
+    return dict((yaml.safe_load(text) or {}).get("options") or {})
 
 
 def policy_names() -> list[str]:

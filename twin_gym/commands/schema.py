@@ -61,6 +61,16 @@ class SwfWorkload(Shaping):
 
 
 @dataclass
+class DatasetWorkload(Shaping):
+    """Files of a public data set or of a batch system, read by a loader of twin_gym.datasets."""
+
+    loader: str = key(MISSING, "what reads it")
+    path: Any = key(None, "file or folder (null: where `twin-gym datasets fetch` put it)")
+    cache: Any = key(True, "keep what was read of large files for the next time: true, false, or a folder")
+    options: dict[str, Any] = key({}, "options of the loader: workload.options.NAME=VALUE")
+
+
+@dataclass
 class SyntheticWorkload(Shaping):
     """What the synthetic workloads share."""
 
@@ -192,6 +202,9 @@ WORKLOADS: dict[str, type] = {
     "benchmark": MachineWorkload,
 }
 """Schema of each workload group that comes with twin_gym; others are checked against their own YAML file alone."""
+
+SCHEMAS: dict[str, type] = {**WORKLOADS, "dataset": DatasetWorkload}
+"""All schemas by name; ``dataset`` is that of the groups whose YAML file lists the options of a loader."""
 
 
 class Key(NamedTuple):

@@ -39,6 +39,11 @@ def seconds(value: int | float | str, key: str) -> int:
     return sign * round(sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(body)))
 
 
+def is_date(value: object) -> bool:
+    """Tell whether a point of time is a date rather than a length of time since the epoch."""
+    return re.match(r"\d{4}-\d", str(value).strip()) is not None
+
+
 def instant(value: int | float | str, key: str, epoch: int | None) -> int:
     """Return a point of time in seconds since a workload's epoch.
 
@@ -57,7 +62,7 @@ def instant(value: int | float | str, key: str, epoch: int | None) -> int:
         If it is neither, or a date where the log does not tell its own.
     """
     text = str(value).strip()
-    if not re.match(r"\d{4}-\d", text):
+    if not is_date(text):
         return seconds(value, key)
     try:
         moment = datetime.fromisoformat(text)
