@@ -41,7 +41,7 @@ FOREIGN: dict[str, Defect] = {
     "shared_nodes": Defect("may share its nodes with other jobs", "dropped", "left out; keep_shared=true keeps it"),
     "left_out": Defect("not asked for", "dropped", "left out by an option of the loader"),
     "runtime_differs": Defect("recorded runtime isn't end - start", "repaired", "end - start is taken"),
-    "no_descriptor": Defect("descriptor without a number of nodes", "repaired", "the field of allocated nodes is taken"),
+    "no_descriptor": Defect("descriptor without a number of nodes", "repaired", "the allocated nodes are taken"),
     "node_list": Defect("recorded nodes don't fit the job or the machine", "repaired", "its node list is forgotten"),
     "unequal_arrays": Defect("arrays of one job differ in length", "repaired", "cut to the shortest"),
     "negative_counter": Defect("negative energy or counter", "repaired", "taken as 0"),
