@@ -113,15 +113,19 @@ def lowest(free: set[int], count: int) -> set[int]:
 
 
 def contiguous(free: set[int], count: int) -> set[int]:
-    """Return the smallest run of neighbours that suffices, else the largest runs until there are enough nodes."""
+    """Return runs of neighbours, each the smallest that suffices for the rest, else the largest."""
     runs: list[list[int]] = []
     for node in sorted(free):
         if runs and runs[-1][-1] == node - 1:
             runs[-1].append(node)
         else:
             runs.append([node])
-    enough = [run for run in runs if len(run) >= count]
-    if enough:
-        return set(min(enough, key=len)[:count])  # min keeps the first, that is the lowest, of equals
-    nodes = [node for run in sorted(runs, key=len, reverse=True) for node in run]  # a stable sort
-    return set(nodes[:count])
+    nodes: set[int] = set()
+    while len(nodes) < count:
+        rest = count - len(nodes)
+        enough = [run for run in runs if len(run) >= rest]
+        # both keep the first, that is the lowest, of equals
+        run = min(enough, key=len) if enough else max(runs, key=len)
+        runs.remove(run)
+        nodes.update(run[:rest])
+    return nodes

@@ -115,6 +115,7 @@ def simulate_reference(
     depth: int = 1,
     window: int = 0,
     placement: str = "count",
+    reservations: str = "counts",
     outages: Sequence[Outage] = (),
     multifactor: Multifactor | None = None,
     seed: int = 0,
@@ -132,6 +133,7 @@ def simulate_reference(
         depth=depth,
         window=window,
         placement=placement,
+        reservations=reservations,
         outages=outages,
         multifactor=multifactor or Multifactor(),
         seed=seed,
@@ -153,6 +155,7 @@ class _Simulation:
         depth: int,
         window: int,
         placement: str,
+        reservations: str,
         outages: Sequence[Outage],
         multifactor: Multifactor,
         seed: int,
@@ -166,8 +169,9 @@ class _Simulation:
         self.placement = placement
         if placement == "count" and policy == "replay" and any(job.node_ids for job in jobs):
             self.placement = "recorded"
-        elif placement == "count" and outages:
+        elif placement == "count" and (outages or reservations == "nodes"):
             self.placement = "lowest"
+        self.by_node = reservations == "nodes"
 
         self.cut = kill_at_request and policy != "replay"
         self.runtime = [min(job.runtime, job.requested_time) if self.cut else job.runtime for job in jobs]
@@ -183,8 +187,9 @@ class _Simulation:
         users = sorted({job.user for job in jobs}, key=lambda user: (user is None, user or ""))
         self.fair_share = FairShare(users, multifactor.half_life, self.clock)
         self.submits = [j for j in range(len(jobs)) if not jobs[j].initial]  # still to come, in order
-        self.outages_ahead = [o for o in sorted(outages, key=lambda o: o.start) if o.end > self.clock]
-        self.outages_active: list[Outage] = []
+        self.outages = outages
+        self.outages_ahead = [o for o in range(len(outages)) if outages[o].end > self.clock]
+        self.outages_active: list[int] = []
         count = len(jobs)
         self.result = ReferenceResult([None] * count, [None] * count, ["PENDING"] * count, [None] * count)
 
@@ -216,6 +221,9 @@ class _Simulation:
             if any(happened):
                 self._pass()
         self.result.clock = self.clock
+        if self.policy == "replay":
+            starts = enumerate(self.result.start)
+            self.result.delayed = {j for j, start in starts if start is not None and start > self.jobs[j].start}
         return self.result
 
     def _open(self) -> None:
@@ -232,8 +240,9 @@ class _Simulation:
         self.result.displaced = set(displaced)
 
         happened = False
-        while self.outages_ahead and self.outages_ahead[0].start <= now:
-            happened = self._begin(self.outages_ahead[0])
+        for o in sorted(self.outages_ahead, key=lambda o: self.outages[o].start):
+            if self.outages[o].start <= now:
+                happened = self._begin(o)
         if happened and self.one_by_one:
             self._pass()
 
@@ -250,10 +259,10 @@ class _Simulation:
     def _events(self) -> Iterator[Event]:
         for run in self.running:
             yield Event(run.end, _FINISH, run.seq, run)
-        for order, outage in enumerate(self.outages_active):
-            yield Event(outage.end, _OUTAGE_END, order, outage)
-        for order, outage in enumerate(self.outages_ahead):
-            yield Event(outage.start, _OUTAGE_BEGIN, order, outage)
+        for o in self.outages_active:
+            yield Event(self.outages[o].end, _OUTAGE_END, o, o)
+        for o in self.outages_ahead:
+            yield Event(self.outages[o].start, _OUTAGE_BEGIN, o, o)
         for j in itertools.takewhile(lambda j: self.jobs[j].submit == self.jobs[self.submits[0]].submit, self.submits):
             yield Event(self.jobs[j].submit, _SUBMIT, j, j)
         if self.policy == "replay":
@@ -285,9 +294,10 @@ class _Simulation:
             self.queue.append(j)
         return admitted
 
-    def _begin(self, outage: Outage) -> bool:
-        self.outages_ahead.remove(outage)
-        self.outages_active.append(outage)
+    def _begin(self, o: int) -> bool:
+        outage = self.outages[o]
+        self.outages_ahead.remove(o)
+        self.outages_active.append(o)
         if outage.mode != "drain":
             for run in [run for run in self.running if run.nodes & set(outage.nodes)]:
                 self._kill(run, requeue=outage.mode == "requeue")
@@ -304,9 +314,7 @@ class _Simulation:
         if not initial:
             self.queue.remove(j)
         self.result.start[j], self.result.nodes[j], self.result.state[j] = start, nodes, "RUNNING"
-        if self.policy == "replay" and start > self.jobs[j].start:
-            self.result.delayed.add(j)
-        if self.placement == "recorded" and self.jobs[j].node_ids and nodes != set(self.jobs[j].node_ids):
+        if self._wants_recorded(j) and self.jobs[j].node_ids and nodes != set(self.jobs[j].node_ids):
             self.result.relocated += 1
 
     def _release(self, run: Run) -> None:
@@ -334,7 +342,7 @@ class _Simulation:
 
     def _free_nodes(self) -> set[int]:
         """Return the nodes that are up and idle."""
-        down = {node for outage in self.outages_active for node in outage.nodes}
+        down = {node for o in self.outages_active for node in self.outages[o].nodes}
         busy = {node for run in self.running for node in run.nodes or ()}
         return set(range(self.size)) - down - busy
 
@@ -348,12 +356,14 @@ class _Simulation:
         job = self.jobs[j]
         if self.placement == "count":
             return None
-        if self.placement == "contiguous":
-            return contiguous(free, job.nodes)
         recorded = set(job.node_ids)
-        if self.placement == "recorded" and len(job.node_ids) == len(recorded) == job.nodes and recorded <= free:
+        if self._wants_recorded(j) and len(job.node_ids) == len(recorded) == job.nodes and recorded <= free:
             return recorded
-        return lowest(free, job.nodes)
+        return contiguous(free, job.nodes) if self.placement == "contiguous" else lowest(free, job.nodes)
+
+    def _wants_recorded(self, j: int) -> bool:
+        """Say whether a job gets the nodes it had in the log, if they are free; one that ran at the beginning does."""
+        return self.placement == "recorded" or (self.placement != "count" and self.jobs[j].initial)
 
     # one scheduling pass
 
@@ -363,7 +373,7 @@ class _Simulation:
             for j in list(self.queue):
                 if self.jobs[j].start <= self.clock and self.jobs[j].nodes <= self._free_count():
                     self._start(j, self._choose(j, self._free_nodes()))
-        elif self._visible_outages():
+        elif self.by_node or self._visible_outages():
             self._pass_by_node()
         else:
             self._pass_by_count()
@@ -477,8 +487,11 @@ class _Simulation:
     def _visible_outages(self) -> list[tuple[set[int], int, int]]:
         """Return nodes, begin and believed end of the outages that hold nodes, or are known to do so later."""
         now = self.clock
-        active = [(set(o.nodes), now, max(o.end, now + 1)) for o in self.outages_active]
-        return active + [(set(o.nodes), o.start, o.end) for o in self.outages_ahead if o.planned and o.end > now]
+        active = [self.outages[o] for o in self.outages_active]
+        ahead = [self.outages[o] for o in self.outages_ahead]
+        return [(set(o.nodes), now, max(o.end, now + 1)) for o in active] + [
+            (set(o.nodes), o.start, o.end) for o in ahead if o.planned and o.end > now
+        ]
 
     def _node_profile(self) -> NodeProfile:
         running = [(run.nodes, self.clock, self._believed_end(run, overdue=1)) for run in self.running]
