@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from twin_gym.errors import WorkloadError
+from twin_gym.workload import Workload
 
 from ._lists import Rows
+from ._notes import Notes
+from ._places import settle
 
 
 class Nodes(NamedTuple):
@@ -81,6 +85,29 @@ def numbered(texts: Sequence[str | None], others: Iterable[str | None] = ()) -> 
     lengths = np.array([len(part) for part in parts], dtype=np.int64)
     values = np.concatenate([np.empty(0, dtype=np.int32), *parts])
     return Nodes(Rows(values, lengths), names, np.array([text in wrong for text in texts], dtype=bool))
+
+
+def placed(workload: Workload, nodes: Nodes, at: npt.NDArray[np.int64], where: str) -> Workload:
+    """Give jobs their node numbers, and the header the names; lists that can't be true are forgotten and counted.
+
+    Parameters
+    ----------
+    workload : Workload
+        J jobs.
+    nodes : Nodes
+        Lists of the rows of the source.
+    at : ndarray of int64, shape (J,)
+        Row of each job.
+    where : str
+        What messages call the source.
+    """
+    if not nodes.names:
+        return workload
+    wrong, unfit = Notes(workload.id, where), Notes(workload.id, where)
+    wrong.note("node_list", nodes.wrong[at])
+    found = settle(nodes.rows.take(at), workload.nodes, len(nodes.names), unfit)
+    header = {**workload.header, "nodes": ",".join(nodes.names)}
+    return wrong.onto(unfit.onto(replace(workload, node_ids=found, header=header)))
 
 
 def natural(name: str) -> list[tuple[int, str]]:

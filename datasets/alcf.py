@@ -9,7 +9,6 @@ hand-made rows, not on the full files.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,8 @@ from ._csv import NAME, NUMBER, TEXT, blocks
 from ._dates import unix_seconds, zone_of
 from ._files import Paths, find, named
 from ._foreign import finish, jobs_of
-from ._hostlists import Nodes, numbered
+from ._hostlists import numbered, placed
 from ._notes import Notes
-from ._places import settle
 from ._text import Progress
 from ._window import Window, span_of
 
@@ -159,10 +157,9 @@ def load(
         missing_requests=missing_requests,
         header={"time_zone": time_zone},
     )
-    more = Notes(workload.id, where)
     if listed is not None:
-        workload = _with_nodes(workload, listed, more)
-    return finish(more.onto(workload), notes, strict)
+        workload = placed(workload, listed, workload.extra["row"], where)
+    return finish(workload, notes, strict)
 
 
 def _of_one_machine(table: pa.Table, machine: str | None, where: str) -> tuple[pa.Table, str]:
@@ -205,11 +202,3 @@ def _locations(texts: list[str | None]) -> list[str | None]:
         None if not text else re.sub(r"(?:^|(?<=,))(\d+)-(\d+)(?=,|$)", r"[\1-\2]", text.replace(" ", ""))
         for text in texts
     ]
-
-
-def _with_nodes(workload: Workload, listed: Nodes, notes: Notes) -> Workload:
-    at = workload.extra["row"]
-    notes.note("node_list", listed.wrong[at])
-    found = settle(listed.rows.take(at), workload.nodes, len(listed.names), notes)
-    header = {**workload.header, "nodes": ",".join(listed.names)}
-    return workload if found is None else replace(workload, node_ids=found, header=header)

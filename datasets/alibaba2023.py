@@ -86,9 +86,10 @@ def load(
     span = span_of(window)
     file = _pods(Path(path))
     where = str(file)
-    table = pa.Table.from_batches(blocks(file, NEEDED, OPTIONAL, what="Alibaba's list of pods"))
-    if not len(table):
+    batches = list(blocks(file, NEEDED, OPTIONAL, what="Alibaba's list of pods"))
+    if not batches:
         raise WorkloadError(f"{where} holds titles but no pods; check that it was fetched completely.")
+    table = pa.Table.from_batches(batches)
     if progress is not None:
         progress(len(table), len(table))
     digits = pc.struct_field(pc.extract_regex(table["name"], r"(?P<n>\d{1,15})$"), "n")
@@ -146,5 +147,5 @@ def _gpus_of(folder: Path) -> int | None:
     if not found:
         return None
     file = next((file for file in found if file.name.endswith(NODES)), found[0])
-    table = pa.Table.from_batches(blocks(file, {"gpu": NUMBER}, what="Alibaba's list of machines"))
-    return int(pc.sum(table["gpu"]).as_py() or 0) or None
+    batches = blocks(file, {"gpu": NUMBER}, what="Alibaba's list of machines")
+    return int(sum(pc.sum(batch["gpu"]).as_py() or 0 for batch in batches)) or None

@@ -25,9 +25,8 @@ from twin_gym.workload import UNITS, UNKNOWN, Trace, Workload
 from ._columns import floats, names, states
 from ._dates import zone_of
 from ._foreign import finish, jobs_of
-from ._hostlists import numbered
+from ._hostlists import numbered, placed
 from ._notes import Notes
-from ._places import settle
 from ._sacct import Rows, read_rows
 from ._sacct_fields import (
     dates_of,
@@ -167,9 +166,7 @@ def load(
         "extra": further(table, cpus),
     }
     listed = numbered(node_lists(table), recorded(found.lists)) if unit == "node" else None
-    header = {"time_zone": time_zone}
     if listed is not None and listed.names:
-        header["nodes"] = ",".join(listed.names)
         capacity = capacity or len(listed.names)
     workload = jobs_of(
         columns,
@@ -179,14 +176,13 @@ def load(
         name="slurm",
         capacity=capacity,
         missing_requests=missing_requests,
-        header=header,
+        header={"time_zone": time_zone},
         unit=unit,
     )
     at = workload.extra["row"]
     more = Notes(workload.id, where)
-    if listed is not None and listed.names:
-        more.note("node_list", listed.wrong[at])
-        workload = replace(workload, node_ids=settle(listed.rows.take(at), workload.nodes, len(listed.names), more))
+    if listed is not None:
+        workload = placed(workload, listed, at, where)
     if with_traces:
         traces = _traces(table.take(at), where, workload.runtime, nodes[at], cpus[at], cpus_per_node, more)
         workload = replace(workload, traces=traces)

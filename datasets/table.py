@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as AnyMapping
+from contextlib import closing
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -30,10 +31,9 @@ from twin_gym.workload import TRACES, UNKNOWN, Trace, Workload
 from twin_gym.workload_io import KEY
 
 from ._dates import unix_seconds
-from ._hostlists import numbered
+from ._hostlists import numbered, placed
 from ._mapping import COLUMNS, SPANS, TIMES, Mapping, mapping_of
 from ._notes import Notes
-from ._places import settle
 from ._text import OTHERS, Progress
 from ._watts import fraction
 from ._window import Instant, Span, Window, cut, span_of
@@ -114,17 +114,19 @@ def _read(
 ) -> Workload:
     epoch = _epoch(meaning)
     parts, wrong, lists, row = [], [], set[str](), 0
-    for chunk in _chunks(path, meaning, progress):
-        frame, dates = _converted(chunk, meaning, path)
-        frame[f"{HIDDEN}row"] = np.arange(row, row + len(frame))
-        if "node_list" in frame:
-            lists.update(frame["node_list"].dropna().unique())
-        keep = np.ones(len(frame), dtype=bool) if span is None else _touched(frame, span)
-        parts.append(frame[keep])
-        wrong.append(dates[keep])
-        row += len(frame)
+    with closing(_chunks(path, meaning, progress)) as chunks:
+        for chunk in chunks:
+            frame, dates = _converted(chunk, meaning, path)
+            if "id" not in frame:
+                frame["id"] = np.arange(row + 1, row + len(frame) + 1)
+            if "node_list" in frame:
+                lists.update(frame["node_list"].dropna().unique())
+            keep = np.ones(len(frame), dtype=bool) if span is None else _touched(frame, span)
+            parts.append(frame[keep])
+            wrong.append(dates[keep])
+            row += len(frame)
     table = pd.concat(parts, ignore_index=True)
-    notes = Notes(_ids(table), str(path))
+    notes = Notes(_plain(table["id"]), str(path))
     notes.note("no_date", np.concatenate(wrong))
     listed = table.pop("node_list") if "node_list" in table else None
     table = table.rename(columns={name: f"{HIDDEN}{name}" for name in OWN})
@@ -139,7 +141,7 @@ def _read(
     )
     workload = replace(cut(workload, span), origin=str(path))
     if listed is not None:
-        workload = _with_nodes(workload, listed, lists, notes)
+        workload = _placed(workload, listed, lists)
     workload = notes.onto(_with_traces(workload, meaning))
     extra = {name: column for name, column in workload.extra.items() if not name.startswith(HIDDEN)}
     if strict:
@@ -181,14 +183,16 @@ def _chunks(path: Path, meaning: Mapping, progress: Progress | None) -> Iterator
         options: dict[str, Any] = {"sep": delimiter, "engine": "c" if len(delimiter) == 1 else "python"}
         titles = [str(name) for name in pd.read_csv(path, nrows=0, **options).columns]
         _require(titles, meaning, path)
-        done = 0
-        for chunk in pd.read_csv(path, usecols=_wanted(titles, meaning), chunksize=CHUNK, **options):
-            done += len(chunk)
-            yield chunk
-            if progress is not None:
-                progress(done, 0)
+        wanted, done = _wanted(titles, meaning), 0
+        # all columns are parsed: asked for some only, pandas takes lines with too many fields without a word
+        with pd.read_csv(path, chunksize=CHUNK, **options) as chunks:
+            for chunk in chunks:
+                done += len(chunk)
+                yield chunk[wanted]
+                if progress is not None:
+                    progress(done, 0)
         if not done:
-            yield pd.read_csv(path, usecols=_wanted(titles, meaning), **options)
+            yield pd.read_csv(path, **options)[wanted]
     except (ValueError, OSError, EOFError) as error:  # pandas' parser: not a table
         if isinstance(error, WorkloadError | OptionError):
             raise
@@ -314,10 +318,6 @@ def _plain(column: pd.Series) -> Ints:
     return np.where(known, np.where(known, values, 0).astype(np.int64), UNKNOWN)
 
 
-def _ids(table: pd.DataFrame) -> Ints:
-    return _plain(table["id"]) if "id" in table else np.arange(1, len(table) + 1)
-
-
 def _epoch(meaning: Mapping) -> int | None:
     if meaning.epoch is None or meaning.epoch == "unix":
         return None
@@ -326,15 +326,10 @@ def _epoch(meaning: Mapping) -> int | None:
     return None if span is None else span.begin
 
 
-def _with_nodes(workload: Workload, listed: pd.Series, others: set[str], notes: Notes) -> Workload:
+def _placed(workload: Workload, listed: pd.Series, others: set[str]) -> Workload:
     """Give jobs the numbers of their nodes: places in the natural order of all names of the table."""
     nodes = numbered([None if pd.isna(text) or not text else str(text) for text in listed], sorted(others))
-    notes.note("node_list", nodes.wrong)
-    at = np.asarray(workload.extra[f"{HIDDEN}at"])
-    more = Notes(workload.id, workload.origin)
-    ids = settle(nodes.rows.take(at), workload.nodes, len(nodes.names), more)
-    header = {**workload.header, "nodes": ",".join(nodes.names)}
-    return more.onto(replace(workload, node_ids=ids, header=header))
+    return placed(workload, nodes, np.asarray(workload.extra[f"{HIDDEN}at"]), workload.origin)
 
 
 def _with_traces(workload: Workload, meaning: Mapping) -> Workload:
