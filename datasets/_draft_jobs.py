@@ -37,7 +37,7 @@ class Profile:
     Attributes
     ----------
     system : str
-        One of `System.names()`: its nodes bound the jobs, its scheduler places them.
+        One of `System.names()`, or with `nodes` any name: its nodes bound the jobs, its scheduler places them.
     sizes, runtimes : Distribution
         Of nodes, and of runtimes in s.
     epoch : int
@@ -52,6 +52,8 @@ class Profile:
         How jobs end.
     placed : bool
         Whether the data set records node ids.
+    nodes : int, optional
+        Size of a machine that is none of `System.names()`.
     """
 
     system: str
@@ -63,6 +65,7 @@ class Profile:
     population: Population = field(default_factory=Population)
     outcomes: Mapping[Status, float] = field(default_factory=lambda: OUTCOMES)
     placed: bool = True
+    nodes: int | None = None
 
 
 def draft(profile: Profile, jobs: int, seed: int) -> Workload:
@@ -91,14 +94,16 @@ def draft(profile: Profile, jobs: int, seed: int) -> Workload:
     OptionError
         If a number is out of range.
     """
-    system = System.load(profile.system)
+    system = (
+        System.load(profile.system) if profile.nodes is None else System.uniform(profile.nodes, name=profile.system)
+    )
     order = Order(jobs, system.nodes, profile.load, seed, "tsafrir", profile.max_request, profile.population)
     streams = order.streams()
     sizes = np.clip(np.rint(profile.sizes.sample(streams.jobs, jobs)), 1, system.nodes).astype(np.int32)
     runtimes = np.rint(profile.runtimes.sample(streams.jobs, jobs)).astype(np.int64)
     runtimes = np.clip(runtimes, 1, profile.max_request)
     gaps = Exponential(60.0).sample(streams.arrivals, jobs)
-    drawn = order.fill(profile.system, sizes, runtimes, profile.max_request, gaps, DailyCycle.of(), streams)
+    drawn = order.fill(system.name, sizes, runtimes, profile.max_request, gaps, DailyCycle.of(), streams)
 
     rng = np.random.default_rng([seed, 1])
     submitted = _ended(rng, drawn, profile)

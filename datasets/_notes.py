@@ -39,11 +39,11 @@ class Notes:
 
     def drop(self, defect: str, rows: Flags, **columns: npt.NDArray[Any]) -> None:
         """Leave out rows, those apart that are left out already."""
-        self._seen.drop(defect, rows, **columns)
+        self._seen.drop(_known(defect), rows, **columns)
 
     def note(self, defect: str, rows: Flags, **columns: npt.NDArray[Any]) -> None:
         """Count rows that are kept, changed or as they are (the defect says which)."""
-        self._seen.note(defect, rows & self._seen.keep, **columns)
+        self._seen.note(_known(defect), rows & self._seen.keep, **columns)
 
     def tally(self, defect: str, counts: Ints, name: str) -> None:
         """Count samples, so many in each row; examples tell how many."""
@@ -55,7 +55,7 @@ class Notes:
     def count(self, defect: str, count: int, *examples: str) -> None:
         """Count something else than rows, such as samples."""
         if count:
-            self._counted[defect] = Finding(defect, count, examples)
+            self._counted[_known(defect)] = Finding(defect, count, examples)
 
     def dates(self, dates: Dates) -> Ints:
         """Return Unix seconds and count what is no date."""
@@ -66,8 +66,16 @@ class Notes:
         """Return what was found so far; `read` and `kept` count only rows left out here."""
         found = self._seen.found | self._counted
         dropped = int(np.count_nonzero(~self._seen.keep))
+        dropped += sum(finding.count for finding in self._counted.values() if finding.action == "dropped")
         return Report(dropped, 0, tuple(found[defect] for defect in FOREIGN if defect in found))
 
     def onto(self, workload: Workload) -> Workload:
         """Return the workload with these notes in its report."""
         return replace(workload, report=self.report() + workload.report)
+
+
+def _known(defect: str) -> str:
+    """Return a name of `FOREIGN`; one that isn't there would never be reported."""
+    if defect not in FOREIGN:
+        raise KeyError(f"'{defect}' stands in no table of defects.")
+    return defect

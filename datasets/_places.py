@@ -11,14 +11,14 @@ from ._lists import Rows, offsets
 from ._notes import Notes
 
 
-def settle(given: Rows, nodes: npt.NDArray[np.int32], total: int, notes: Notes) -> Ragged | None:
+def settle(given: Rows, nodes: npt.NDArray[np.int32 | np.int64], total: int, notes: Notes) -> Ragged | None:
     """Check recorded node numbers.
 
     Parameters
     ----------
     given : Rows
         Node numbers of J jobs; none where not recorded.
-    nodes : ndarray of int32, shape (J,)
+    nodes : ndarray of int32 or int64, shape (J,)
         Nodes of each job.
     total : int
         Places in the racks; numbers run from 0 to ``total - 1``.

@@ -175,7 +175,7 @@ def _status(state: npt.NDArray[np.float64] | None) -> npt.NDArray[np.int8] | Non
         return None
     table = np.full(256, Status.UNKNOWN, dtype=np.int8)
     table[list(STATES)] = list(STATES.values())
-    return table[np.where(np.isfinite(state), state, 255).astype(np.int64) & 0xFF]
+    return np.asarray(table[np.where(np.isfinite(state), state, 255).astype(np.int64) & 0xFF])
 
 
 def _gpus(table: pa.Table) -> Ints:

@@ -39,6 +39,7 @@ FOREIGN: dict[str, Defect] = {
     "split_row": Defect("delimiter inside a text", "repaired", "the only way to join the pieces is taken"),
     "unfinished": Defect("still waiting or running when the log was written", "dropped", "left out"),
     "shared_nodes": Defect("may share its nodes with other jobs", "dropped", "left out; keep_shared=true keeps it"),
+    "no_attempt": Defect("never tried", "dropped", "left out"),
     "left_out": Defect("not asked for", "dropped", "left out by an option of the loader"),
     "runtime_differs": Defect("recorded runtime isn't end - start", "repaired", "end - start is taken"),
     "no_descriptor": Defect("descriptor without a number of nodes", "repaired", "the allocated nodes are taken"),
