@@ -8,6 +8,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -161,7 +162,7 @@ def _file(name: str, about: Any, where: str) -> File:
     keys = [item.name for item in fields(File)]
     if not isinstance(about, Mapping) or "url" not in about or set(about) - set(keys):
         raise OptionError(f"The catalogue {where}, {name}: a file has the keys {', '.join(keys)}, and url is needed.")
-    title = PurePosixPath(str(about.get("name") or str(about["url"]).partition("?")[0])).name
+    title = PurePosixPath(str(about.get("name") or urlsplit(str(about["url"])).path)).name
     if title in ("", ".", ".."):
         raise OptionError(f"The catalogue {where}, {name}: {about['url']} names no file; add its name.")
     return File(**{**about, "name": title})

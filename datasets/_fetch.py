@@ -16,7 +16,8 @@ from ._catalogue import Entry, File, entry, home
 Tell = Callable[[str, int, int], None]
 """Called with the name of the file, its bytes that are here, and all of them (0 where that isn't known)."""
 
-PIECE = 1 << 18
+PIECE = 1 << 13
+"""Bytes written at a time: as many are lost when a connection breaks."""
 CHANGED = (
     "it was changed there or damaged on its way, and nothing was kept; fetch it again, and if that does not help, look "
     "at the page of the data set."
