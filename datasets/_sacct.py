@@ -17,7 +17,7 @@ from twin_gym.errors import OptionError, WorkloadError
 from ._text import Block, Progress, Source, blocks, label
 
 FREE = ("jobname", "submitline", "workdir", "comment", "admincomment", "systemcomment", "constraints", "container",
-        "wckey", "reason", "account", "qos")  # fmt: skip
+        "wckey", "reason")  # fmt: skip
 """Fields in which users and operators may have written anything, a delimiter too."""
 
 _NUMBER, _DATE, _SPAN = r"\d*", r"(\d{4}-\d\d-\d\dT[\d:.]+|\d+|Unknown|None|)", r"[\d:.-]*|UNLIMITED|Partition_Limit"
@@ -207,7 +207,7 @@ def join(pieces: list[str], names: list[str]) -> list[str] | None:
             row.append("|".join(pieces[at : at + width]))
             at += width
         if all(name not in SHAPES or re.fullmatch(SHAPES[name], text) for name, text in zip(names, row, strict=True)):
-            fixed = tuple(text for name, text in zip(names, row, strict=True) if name in SHAPES)
+            fixed = tuple(text for name, text in zip(names, row, strict=True) if name not in FREE)
             found.setdefault(fixed, row)
     return next(iter(found.values())) if len(found) == 1 else None
 

@@ -158,6 +158,7 @@ def test_bars_in_names_are_joined_where_only_one_way_fits() -> None:
     row = ["1", "a", "b", "ann", "COMPLETED", "2024-01-01T00:00:00", "x", "y", "2"]
     assert join(row, names) == ["1", "a|b", "ann", "COMPLETED", "2024-01-01T00:00:00", "x|y", "2"]
     assert join(["1", "a", "b", "c"], ["jobid", "jobname", "user"]) == ["1", "a|b", "c"]
+    assert join(["1", "a", "b", "ann", "x"], ["jobid", "jobname", "user", "comment"]) is None  # who is the user?
     assert join(["1", "a", "b", "c"], ["jobid", "state", "user"]) is None  # no field may hold a bar
     assert join(["x", "a", "b", "c"], ["jobid", "jobname", "user"]) is None
 
