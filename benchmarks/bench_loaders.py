@@ -25,7 +25,7 @@ import resource, sys, time
 import twin_gym as tg
 name, path, window = sys.argv[1], sys.argv[2], sys.argv[3:5] or None
 begin = time.perf_counter()
-workload = tg.datasets.load(name, path, window=window)
+workload = tg.datasets.load(name, path, window=window, cache=False)
 seconds = time.perf_counter() - begin
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 samples = sum(len(trace.values) for trace in workload.traces.values())

@@ -81,9 +81,9 @@ def write_parquet(
     return path
 
 
-def write_csv(path: Path, tables: Any, header: bool = True) -> Path:
-    """Write tables of one schema as one CSV file, quoted only where need be."""
-    options = pc.WriteOptions(include_header=header, quoting_style="needed")
+def write_csv(path: Path, tables: Any, header: bool = True, quoted: bool = False) -> Path:
+    """Write tables of one schema as one CSV file; `quoted` for text that has commas or quotes in it."""
+    options = pc.WriteOptions(include_header=header, quoting_style="needed" if quoted else "none")
     writer = None
     try:
         for table in tables:

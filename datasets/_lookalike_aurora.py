@@ -62,7 +62,7 @@ def write(out: Path, jobs: int, seed: int, progress: Callable[[int, int], None])
             yield _table(workload, part, rng)
             progress(part.stop, jobs)
 
-    return [write_csv(path, tables())]
+    return [write_csv(path, tables(), quoted=True)]
 
 
 def _table(workload: Workload, some: slice, rng: np.random.Generator) -> pa.Table:

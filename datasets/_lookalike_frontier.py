@@ -120,9 +120,9 @@ def _profiles(workload: Workload, rng: np.random.Generator, progress: Callable[[
             {
                 "timestamp": dates(time),
                 "allocation_id": np.repeat(workload.id[some] + 1_500_000, samples),
-                "sum_cpu0_power": (cpu * each).astype(np.float64),
-                "sum_gpu_power": (gpu * each).astype(np.float64),
-                "mean_node_power": whole.astype(np.float64),
+                "sum_cpu0_power": np.rint(cpu * each).astype(np.float64),
+                "sum_gpu_power": np.rint(gpu * each).astype(np.float64),
+                "mean_node_power": np.rint(whole).astype(np.float64),
             },
             schema=PROFILE_SCHEMA,
         )

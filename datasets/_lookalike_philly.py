@@ -110,5 +110,5 @@ def _series(w: Workload, machines: int, columns: list[str], rng: np.random.Gener
     for k, name in enumerate(columns):
         use = np.clip(utilisation(rng, lengths, 0.1, 0.9), 0, 1).round(3) * 100
         absent = np.repeat((np.arange(machines) < SMALL) & (k >= 2), len(minutes)) | (rng.random(len(use)) < 0.01)
-        table[name] = pa.array(use.astype(np.float64), mask=absent)
+        table[name] = pa.array(use.astype(np.float64).round(1), mask=absent)
     return pa.table(table)

@@ -45,7 +45,7 @@ def write(out: Path, jobs: int, seed: int, progress: Callable[[int, int], None])
     workload = _mixed(draft(PROFILE, jobs, seed), system)
     rng = np.random.default_rng([seed, 2])
     gpus = _gpus(workload, system, rng)
-    files = [write_csv(out / "slurm-log.csv", [_log(workload, gpus, rng)])]
+    files = [write_csv(out / "slurm-log.csv", [_log(workload, gpus, rng)], quoted=True)]
     for folder in ("cpu", "gpu"):
         (out / folder).mkdir(exist_ok=True)
     chosen = np.flatnonzero(workload.runtime >= 60)[:SERIES]

@@ -266,6 +266,12 @@ def _machines(path: Path, attempts: Attempts) -> Machines:
     return Machines(gpus, place, of_code)
 
 
+def _packed_or_not(path: Path) -> Path:
+    """Return a file, or the one with ``.gz`` behind its name if only that is there."""
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.exists() and not path.exists() else path
+
+
 def _with_traces(workload: Workload, root: Path, attempts: Attempts, machines: Machines, told: Progress) -> Workload:
     """Give attempts the use of their machines and GPUs while they ran."""
     rows = np.asarray(workload.extra["row"])
@@ -275,7 +281,7 @@ def _with_traces(workload: Workload, root: Path, attempts: Attempts, machines: M
     notes = Notes(workload.id, str(root))
     found: dict[str, Trace] = {}
     span = Minutes.of(workload)
-    cpu, gpu = root / "cluster_cpu_util", root / "cluster_gpu_util"
+    cpu, gpu = (_packed_or_not(root / f"cluster_{kind}_util") for kind in ("cpu", "gpu"))
     if cpu.exists():
         grid = read_minutes(cpu, machines.names, 1, span, notes)
         found["cpu"] = traces(workload, hosts, grid, hosts.lengths, span, notes)

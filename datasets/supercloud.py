@@ -221,7 +221,7 @@ def _with_series(workload: Workload, folder: Path, machine: System, progress: Pr
     found: dict[str, dict[int, list[Path]]] = {}
     for kind in ("cpu", "gpu"):
         files: dict[int, list[Path]] = defaultdict(list)
-        for path in sorted((folder / kind).rglob("*.csv")) if (folder / kind).is_dir() else []:
+        for path in sorted((folder / kind).rglob("*.csv*")) if (folder / kind).is_dir() else []:
             job = path.name.split("-", 1)[0]
             if job.isdigit() and int(job) in wanted:
                 files[wanted[int(job)]].append(path)
