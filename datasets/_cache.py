@@ -66,7 +66,7 @@ def kept(
     wanted = cache is not False and bool(sources)
     if not wanted or (cache is True and sum(file.stat().st_size for file in sources) < WORTH):
         return read()
-    place = home() if cache is True else Path(cache)
+    place = home() if isinstance(cache, bool) else Path(cache)
     entry = place / f"{loader}-{_key(loader, sources, options)}.parquet"
     if entry.exists():
         with suppress(WorkloadError, KeyError, ValueError):

@@ -26,7 +26,10 @@ SHAPES = {
     "exitcode": r"\d+:\d+|", "submit": _DATE, "eligible": _DATE, "start": _DATE, "end": _DATE, "elapsed": _SPAN,
     "timelimit": _SPAN, "elapsedraw": _NUMBER, "timelimitraw": r"\d*|UNLIMITED|Partition_Limit", "nnodes": _NUMBER,
     "ncpus": _NUMBER, "allocnodes": _NUMBER, "alloccpus": _NUMBER, "reqnodes": _NUMBER, "reqcpus": _NUMBER,
-    "priority": _NUMBER,
+    "priority": _NUMBER, "uid": _NUMBER, "cputimeraw": _NUMBER, "resvcpuraw": _NUMBER, "plannedcpuraw": _NUMBER,
+    "consumedenergyraw": _NUMBER, "suspended": _SPAN, "reserved": _SPAN, "planned": _SPAN, "totalcpu": _SPAN,
+    "usercpu": _SPAN, "systemcpu": _SPAN, "cputime": _SPAN, "derivedexitcode": r"\d+:\d+|", "flags": r"[\w,]*",
+    "alloctres": r"[^| ]*", "reqtres": r"[^| ]*", "reqmem": r"[\w.?]*",
 }  # fmt: skip
 """What fields look like whose form is fixed."""
 
@@ -85,7 +88,9 @@ def read_rows(
     if first.text.lstrip()[:1] == b"{":
         return _from_json(b"".join([first.text, *(block.text for block in stream)]), where, wanted, keep)
     names, delimiter, first = _titles(first, fields, where)
-    parts, malformed, repaired, steps = [], [], [], 0
+    parts, steps = [], 0
+    malformed: list[str] = []
+    repaired: list[str] = []
     lists: set[str] = set()
     for block in _chain(first, stream):
         table, broken = _parse(block, names, delimiter, where)

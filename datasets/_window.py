@@ -33,7 +33,8 @@ class Span(NamedTuple):
 
         Both in Unix seconds, `UNKNOWN` where not recorded.
         """
-        return (submit < self.end) & ((end == UNKNOWN) | (end > self.begin))
+        touched: npt.NDArray[np.bool_] = (submit < self.end) & ((end == UNKNOWN) | (end > self.begin))
+        return touched
 
 
 def span_of(window: Window) -> Span | None:

@@ -119,7 +119,7 @@ def load(
         runtime=np.where(ran, end - start, UNKNOWN)[keep],
         nodes=gpus[keep] if count == "gpu" else np.ones(len(keep), dtype=np.int64),
         partition=None if qos is None else qos.take(keep),
-        status=np.array([ENDS.get(phase, Status.UNKNOWN) for phase in phases], dtype=np.int8)[keep],
+        status=np.array([ENDS.get(str(phase), Status.UNKNOWN) for phase in phases], dtype=np.int8)[keep],
         extra=extra | {"pod": table["name"].to_numpy()[keep].astype(np.str_)},
         capacity=capacity or (_gpus_of(file.parent) if count == "gpu" else None),
         unit="processor" if count == "gpu" else "node",

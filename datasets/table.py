@@ -11,7 +11,7 @@ Parquet file that twin_gym wrote. For all others a YAML file says what the colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from collections.abc import Mapping as AnyMapping
 from contextlib import closing
 from dataclasses import replace
@@ -158,7 +158,7 @@ def _is_ours(path: Path) -> bool:
         return True  # its own reader says what is wrong
 
 
-def _chunks(path: Path, meaning: Mapping, progress: Progress | None) -> Iterator[pd.DataFrame]:
+def _chunks(path: Path, meaning: Mapping, progress: Progress | None) -> Generator[pd.DataFrame, None, None]:
     """Yield the columns that have a meaning (all of them without a mapping), some rows at a time."""
     if path.suffix == ".parquet":
         try:
