@@ -399,6 +399,27 @@ def test_wrong_options_are_answered_in_one_sentence(
     assert said.count("\n") == 1
 
 
+def test_inspect_and_convert_take_a_loader(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.psv").write_text(SACCT)
+    words = ["--loader", "slurm", "--set", "time_zone=Europe/Rome", "--set", "with_traces=false"]
+    assert cli.main(["inspect", "log.psv", *words, "--no-figure"]) == 0
+    assert "2023-12-31 23:00" in capsys.readouterr().out
+    assert cli.main(["convert", "log.psv", "log.parquet", *words]) == 0
+    assert cli.main(["convert", "log.psv", "log.swf", *words]) == 0
+    assert len(datasets.load("swf", "log.swf")) == len(datasets.load("table", "log.parquet")) == 3
+    capsys.readouterr()
+    for wrong, fragment in (
+        (["--loader", "slrum"], "Did you mean 'slurm'?"),
+        (["--loader", "slurm", "--set", "unit"], "KEY=VALUE"),
+        (["--loader", "slurm", "--set", "unite=node"], "Did you mean 'unit'?"),
+        ([], "the format of"),
+    ):
+        assert cli.main(["inspect", "log.psv", *wrong]) == 2
+        said = capsys.readouterr().err
+        assert fragment.lower() in said.lower()
+        assert said.count("\n") == 1
+
+
 def test_completion_knows_them() -> None:
     assert completion.candidates("twin-gym datasets fe") == ["fetch"]
     assert completion.candidates("twin-gym datasets fetch kth") == ["kth-sp2"]

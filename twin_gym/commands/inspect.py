@@ -28,9 +28,11 @@ def run(name: str, words: list[str]) -> int:
         "requested against actual time, arrivals and waits, load over time, the users' shares).",
         "  twin-gym inspect log.swf.gz\n"
         "  twin-gym inspect log.swf.gz --start 30d --duration 7d\n"
-        "  twin-gym inspect jobs.parquet --out jobs.png",
+        "  twin-gym inspect jobs.parquet --out jobs.png\n"
+        "  twin-gym inspect sacct.psv --loader slurm --set time_zone=Europe/Rome",
     )
-    parser.add_argument("file", help="the log: .swf, .swf.gz, .parquet or .csv")
+    parser.add_argument("file", help="the log: .swf, .swf.gz, .parquet or .csv, or what --loader reads")
+    workload_files.add_loader(parser)
     parser.add_argument("--start", help="begin of a window: 30d, 12h, or a date such as 2011-02-01")
     parser.add_argument("--duration", help="length of the window: 7d, 12h")
     parser.add_argument("--capacity", type=int, help="machine size, where the log does not say it")
@@ -38,7 +40,8 @@ def run(name: str, words: list[str]) -> int:
     parser.add_argument("--no-figure", action="store_true", help="numbers only")
     given = parser.parse_args(words)
     with progress.bar(f"Reading {given.file}") as report:
-        workload = workload_files.read(given.file, {"capacity": given.capacity}, progress=report)
+        options = {"capacity": given.capacity, **workload_files.loader_options(given.set)}
+        workload = workload_files.read(given.file, options, given.loader, report)
     workload = shape(workload, Shaping(start=given.start, duration=given.duration), seed=0)
     _describe(workload)
     if not given.no_figure:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twin_gym.commands.names import FORMATS
+from twin_gym.commands.words import Parser
 from twin_gym.errors import OptionError, WorkloadError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def read(
     loader: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Workload:
-    """Read a workload file.
+    """Read a workload file, or the file or folder that a loader reads.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def read(
     options : mapping, optional
         Options of the reader; those that are None are left to its defaults.
     loader : str, optional
-        ``swf`` for a log in that format whatever its name; by default the name tells the format.
+        What reads it, one of `twin_gym.datasets.names`; by default the file's name tells.
     progress : callable, optional
         Called now and then with (done, all) where the reader can tell.
 
@@ -57,10 +58,44 @@ def read(
     from twin_gym.datasets import load
 
     given = {name: value for name, value in (options or {}).items() if value is not None}
-    kind = "swf" if loader == "swf" else FORMATS_OF[format_of(path)]
+    kind = FORMATS_OF[format_of(path)] if loader in (None, "table") else str(loader)
     if not Path(path).exists():
         raise WorkloadError(f"The workload file '{path}' does not exist; check the path.")
     return load(kind, path, progress=progress, **given)
+
+
+def add_loader(parser: Parser) -> None:
+    """Give a command the words that choose a loader and its options."""
+    parser.add_argument("--loader", metavar="NAME", help="what reads it: slurm, pm100 ... (default: told by its name)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the loader, such as time_zone=Europe/Rome; may be repeated",
+    )
+
+
+def loader_options(words: Sequence[str]) -> dict[str, Any]:
+    """Return the options that were given as ``KEY=VALUE``; values are read as YAML.
+
+    Raises
+    ------
+    OptionError
+        If a word is malformed.
+    """
+    import yaml
+
+    options = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name:
+            raise OptionError(f"--set {word} is not of the form KEY=VALUE, such as --set time_zone=Europe/Rome.")
+        try:
+            options[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise OptionError(f"--set {word} can't be read; quote the value.") from error
+    return options
 
 
 def check_target(path: str | Path, *, overwrite: bool) -> None:
