@@ -100,12 +100,14 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return Rows(np.concatenate([part.values for part in parts]), np.concatenate([part.lengths for part in parts]))
 
 
-def filled(rows: Rows) -> tuple[npt.NDArray[np.float32], int]:
-    """Return the values with gaps closed by the sample before (or, at a row's beginning, by 0), and their number."""
+def filled(rows: Rows) -> tuple[npt.NDArray[np.float32], Ints]:
+    """Return the values with gaps closed by the sample before (or, at a row's beginning, by 0), and the gaps by row."""
     values = rows.values.astype(np.float32)
     gaps = np.isnan(values) if rows.values.dtype.kind == "f" else np.zeros(0, dtype=bool)
     if not gaps.any():
-        return values, 0
+        return values, np.zeros(len(rows.lengths), dtype=np.int64)
     last = np.maximum.accumulate(np.where(gaps, -1, np.arange(len(values))))
     first = np.repeat(offsets(rows.lengths)[:-1], rows.lengths)
-    return np.where(last >= first, values[last], np.float32(0)), int(np.count_nonzero(gaps))
+    row = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    by_row = np.bincount(row[gaps], minlength=len(rows.lengths))
+    return np.where(last >= first, values[last], np.float32(0)), by_row

@@ -43,7 +43,7 @@ class Samples(NamedTuple):
     cpu: Floats
     memory: Floats
     lengths: Ints
-    gaps: int
+    gaps: Ints
     unequal: npt.NDArray[np.bool_]
 
 
@@ -63,7 +63,7 @@ def samples(whole: Rows, cpu: Rows, memory: Rows, nodes: npt.NDArray[np.int32]) 
     each = np.repeat(nodes.astype(np.float32), shortest)
     closed = [filled(part.first(shortest)) for part in rows]
     a, b, c = (values / each for values, _ in closed)
-    return Samples(a, b, c, shortest, sum(gaps for _, gaps in closed), shortest < longest)
+    return Samples(a, b, c, shortest, np.sum([gaps for _, gaps in closed], axis=0), shortest < longest)
 
 
 class Read(NamedTuple):
@@ -73,7 +73,7 @@ class Read(NamedTuple):
     gpu: Floats
     power: Floats
     lengths: Ints
-    gaps: int
+    gaps: Ints
     unequal: npt.NDArray[np.bool_]
     outside: npt.NDArray[np.int64]
     nodes: Rows
@@ -121,7 +121,7 @@ def attach(
     notes.note("unequal_arrays", each("unequal"))
     notes.note("no_samples", traces["cpu"].lengths == 0)
     notes.tally("clipped", outside, "samples")
-    notes.count("gap", sum(part.gaps for part in parts))
+    notes.tally("gap", each("gaps"), "samples")
     listed = joined([part.nodes for part in parts])
     listed = listed if back is None else listed.take(back)
     node_ids = settle(listed, workload.nodes, system.total_nodes, notes)

@@ -46,11 +46,12 @@ class Notes:
         self._seen.note(_known(defect), rows & self._seen.keep, **columns)
 
     def tally(self, defect: str, counts: Ints, name: str) -> None:
-        """Count samples, so many in each row; examples tell how many."""
+        """Count rows with samples of some kind; the first example tells how many samples that are in all."""
         self.note(defect, counts > 0, **{name: counts})
         if defect in self._seen.found:
-            total = int(counts[self._seen.keep].sum())
-            self._seen.found[defect] = replace(self._seen.found[defect], count=total)
+            found = self._seen.found[defect]
+            total = f"{int(counts[self._seen.keep].sum()):,} {name} in all"
+            self._seen.found[defect] = replace(found, examples=(f"{total}; {found.examples[0]}", *found.examples[1:]))
 
     def count(self, defect: str, count: int, *examples: str) -> None:
         """Count something else than rows, such as samples."""

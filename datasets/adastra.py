@@ -163,7 +163,7 @@ def _attach(
     notes.note("unequal_arrays", read.unequal)
     notes.note("no_samples", lengths == 0)
     notes.tally("clipped", outside, "samples")
-    notes.count("gap", read.gaps)
+    notes.tally("gap", read.gaps, "samples")
     bounds, zeros = offsets(lengths), np.zeros(len(lengths), dtype=np.int64)
     traces = {
         "cpu": Trace(busy, bounds, zeros, quantum, "1"),

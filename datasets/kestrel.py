@@ -123,7 +123,7 @@ def _attach(
     job = np.repeat(np.arange(len(rows)), read.lengths)
     notes.note("no_samples", read.lengths == 0)
     notes.tally("clipped", np.bincount(job[outside], minlength=len(rows)), "samples")
-    notes.count("gap", gaps)
+    notes.tally("gap", gaps, "samples")
     zeros, every = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), quantum)
     bounds = offsets(read.lengths)
     traces = {"cpu": Trace(cpu, bounds, zeros, every, "1"), "node_power": Trace(watts, bounds, zeros, every, "W")}
