@@ -88,7 +88,14 @@ def _format_of(value: str) -> str | None:
     loaders = {loader for part in value.split(",") for suffix, loader in FORMATS.items() if part.endswith(suffix)}
     if len(loaders) == 1:
         return loaders.pop()
-    if not loaders and ("/" in value or "\\" in value) and value not in groups("workload"):
+    if not loaders and ("/" in value or "\\" in value) and not value.startswith("${"):
+        known = groups("workload")
+        folders = tuple({f"{name.partition('/')[0]}/" for name in known if "/" in name})
+        unknown = [name for name in value.split(",") if name not in known]
+        if not unknown:
+            return None
+        if unknown[0].startswith(folders):
+            raise OptionError(f"workload={unknown[0]} is unknown.{suggest(unknown[0], known)}")
         raise OptionError(
             f"workload={value}: the format is told by the file's name ({', '.join(FORMATS)}); "
             f"for another name write workload=swf workload.path={value}."
