@@ -79,7 +79,8 @@ def load(
     span = span_of(window)
     machine = System.load(system)
     files = ParquetSet.open(path)
-    present = files.require((*NEEDED, *(ARRAYS if with_traces else ())), "PM100's job table")
+    needed = (*NEEDED, *(() if keep_shared else ("shared",)), *(ARRAYS if with_traces else ()))
+    present = files.require(needed, "PM100's job table")
     table, rows = files.rows([name for name in WANTED if name in present], span, ("submit_time", "end_time"))
     where = files.label
     ids = whole(table, "job_id", where)
@@ -87,7 +88,7 @@ def load(
     submit, start, end = (
         notes.dates(unix_seconds(table[name], name, where)) for name in ("submit_time", "start_time", "end_time")
     )
-    if "shared" in table.column_names and not keep_shared:
+    if not keep_shared:
         notes.drop("shared_nodes", pc.equal(table["shared"].cast(pa.string()), "1").fill_null(False).to_numpy())
     ran = (start != UNKNOWN) & (end != UNKNOWN)
     runtime = np.where(ran, end - start, 0)
