@@ -20,6 +20,7 @@ from twin_gym.errors import OptionError
 from twin_gym.kernels import batch, observe, tally, tasks
 from twin_gym.kernels.order import MULTIFACTOR, REPLAY
 from twin_gym.policies import find_policy
+from twin_gym.power import PowerModel
 from twin_gym.power_budget import believed_watts, power_budget
 from twin_gym.system import System
 from twin_gym.twin import announce_compilation
@@ -134,9 +135,8 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         self._setups = np.repeat(self._setups, num_envs)
         self._setups["count"] = given.episode_jobs
         self._setups["target_watts"] = np.inf if given.target_power is None else given.target_power
-        nodes = [(part.nodes, part.node) for part in system.partitions]
-        self._setups["idle_watts"] = sum(count * node.idle_w for count, node in nodes)
-        self._setups["full_watts"] = sum(count * (node.full_w - node.idle_w) for count, node in nodes)
+        power = PowerModel(system)
+        self._setups["idle_watts"], self._setups["full_watts"] = power.idle, power.full - power.idle
         self._state = allocate(self._setups, self._outages, user_count(workload), tallied=True)
         self._task = self._describe(workload)
         actions = self.layout.actions

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from twin_gym.errors import OptionError, TwinGymError
 from twin_gym.kernels import power as kernels
-from twin_gym.kernels.power import GROUP, INSTANT, NANO, SAMPLE, Occupations, Profiles
+from twin_gym.kernels.power import DEVICES, GROUP, INSTANT, NANO, SAMPLE, Occupations, Profiles
 from twin_gym.ragged import Trace
 from twin_gym.system import System
 from twin_gym.workload import UNKNOWN, Workload
@@ -191,30 +191,17 @@ class PowerModel:
 
     def _priced(self, times: Ints, merged: Floats, limits: Ints, partition: npt.NDArray[np.int32] | None) -> Profiles:
         """Turn utilisation into watts and flop/s by the node of each job's partition."""
-        jobs = len(limits) - 1
-        part = np.zeros(jobs, np.int32) if partition is None else partition
-        row = np.repeat(part, np.diff(limits))
-        nodes = [it.node for it in self.system.partitions]
-
-        def by(value: Any) -> Floats:
-            return np.array([value(node) for node in nodes], np.float64)[row]
-
-        cpu, gpu, metered = merged.T
-        cpu_w = cpu * by(lambda n: n.cpus * (n.cpu_max_w - n.cpu_idle_w))
-        gpu_w = gpu * by(lambda n: n.gpus * (n.gpu_max_w - n.gpu_idle_w))
-        cpu_flops = by(lambda n: n.cpus * n.cpu_peak_flops * n.cpu_flops_ratio)
-        gpu_flops = by(lambda n: n.gpus * n.gpu_peak_flops * n.gpu_flops_ratio)
-        flops = cpu * cpu_flops + gpu * gpu_flops
-        known = ~np.isnan(metered)
-        idle, full = by(lambda n: n.idle_w), by(lambda n: n.full_w)
-        dc = np.where(known, metered - idle, cpu_w + gpu_w)
-        share = np.clip((metered - idle) / np.maximum(full - idle, 1e-9), 0.0, 1.0)
-        samples = np.zeros(len(times), SAMPLE)
-        samples["time"] = times
-        samples["dc"] = np.rint(dc * NANO)
-        samples["cpu"] = np.where(known, 0, np.rint(cpu_w * NANO))
-        samples["gpu"] = np.where(known, 0, np.rint(gpu_w * NANO))
-        samples["flops"] = np.rint(np.where(known, share * (cpu_flops + gpu_flops), flops) / _KILO)
+        devices = np.zeros(len(self.system.partitions), DEVICES)
+        for it, node in zip(devices, (part.node for part in self.system.partitions), strict=True):
+            it["cpu"] = node.cpus * (node.cpu_max_w - node.cpu_idle_w)
+            it["gpu"] = node.gpus * (node.gpu_max_w - node.gpu_idle_w)
+            it["idle"], it["full"] = node.idle_w, node.full_w
+            it["cpu_flops"] = node.cpus * node.cpu_peak_flops * node.cpu_flops_ratio
+            it["gpu_flops"] = node.gpus * node.gpu_peak_flops * node.gpu_flops_ratio
+        if partition is None:
+            partition = np.zeros(len(limits) - 1, np.int32)
+        samples = np.empty(len(times), SAMPLE)
+        kernels.price(times, merged, limits, partition, devices, samples)
         return Profiles(limits, samples)
 
     def believed(self, workload: Workload) -> Floats:
@@ -351,6 +338,8 @@ class PowerHistory:
             places = np.stack([held, after], axis=1).ravel()
             padded = np.append(self.total, self.total[-1])
             table[name] = extreme.reduceat(padded, places)[::2]
+        # the differences of a long sum may be off by a rounding
+        table["total"] = np.clip(table["total"], table["total_min"], table["total_max"])
         for name in ("utilization", "flops"):
             table[name] = self.means(getattr(self, name), edges)
         return pd.DataFrame(table)
@@ -505,8 +494,7 @@ def power_history(
         raise OptionError(
             f"the run had {result.scenario.nodes} nodes, {model.system.name} has {model.system.nodes}; pass its system."
         )
-    run = _Run(model, result, workload, detailed=per_cdu is not None or model.load_sharing == "smart")
-    return run.walk(per_cdu)
+    return _Run(model, result, workload, per_cdu=per_cdu is not None).walk(per_cdu)
 
 
 def _model(system: System, options: Mapping[str, Any]) -> PowerModel:
@@ -520,17 +508,21 @@ def _model(system: System, options: Mapping[str, Any]) -> PowerModel:
 class _Run:
     """One run laid out for the kernels.
 
-    Where every group is alike and nothing is asked of a single one, converters and rectifiers being linear, the whole
-    partition is one group and nobody needs to know who had which node.
+    Converters and rectifiers are linear as long as all of a chassis share its load, so that then all chassis of a CDU
+    are one group; and where nothing is asked of a single CDU, the whole machine is, and nobody needs to know who had
+    which node.
     """
 
-    def __init__(self, model: PowerModel, result: Result, workload: Workload, *, detailed: bool) -> None:
+    def __init__(self, model: PowerModel, result: Result, workload: Workload, *, per_cdu: bool) -> None:
         self.model, self.result, self.workload = model, result, workload
         self.begin, self.finish = int(result.begin), int(max(result.finish, result.begin + 1))
-        whole = len(model.system.partitions) == 1 and not detailed and not len(result.naps)
-        self.groups = _merged(model.groups) if whole else model.groups.copy()
-        self.group_of = np.zeros_like(model.group_of) if whole else model.group_of
-        self.whole = whole
+        smart, several = model.load_sharing == "smart", len(model.system.partitions) > 1
+        self.whole = not (smart or several or per_cdu or len(result.naps))
+        keys = np.arange(len(model.groups)) if smart else model.groups["cdu"].copy()
+        if self.whole:
+            keys[:] = 0
+        self.groups, number = _merged(model.groups, keys)
+        self.group_of = number[model.group_of]
 
     def walk(self, per_cdu: int | None) -> PowerHistory:
         """Do it."""
@@ -648,9 +640,11 @@ class _Run:
         return energy
 
 
-def _merged(groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return all groups of a partition as one: without smart load sharing every one is linear."""
-    one = groups[:1].copy()
+def _merged(groups: npt.NDArray[Any], keys: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """Return one group for each key, and which of them each group is in."""
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    merged = groups[first].copy()
     for name in ("nodes", "dc", "switches", "rectifiers"):
-        one[name] = groups[name].sum()
-    return one
+        merged[name] = 0
+        np.add.at(merged[name], number, groups[name])
+    return merged, number.astype(np.int32)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from twin_gym.config import RunConfig
 from twin_gym.errors import OptionError
+from twin_gym.power import PowerModel
 from twin_gym.system import System
 from twin_gym.workload import Workload
 
@@ -34,15 +35,15 @@ def job_watts(
         return None
     if config.power_cap is None:
         return np.zeros(len(workload), np.int64)
-    watts = _estimate(system, workload) if power is None else np.asarray(power, np.float64)
+    watts = believed_watts(system, workload) if power is None else np.asarray(power, np.float64)
     if watts.shape != (len(workload),) or not np.all(np.isfinite(watts)) or (len(watts) and watts.min() < 0):
         raise OptionError(f"power must be {len(workload)} numbers of W, 0 or more, one for each job.")
     return np.ceil(watts).astype(np.int64)
 
 
 def believed_watts(system: System, workload: Workload) -> npt.NDArray[np.int64]:
-    """Return what each job is believed to draw above idle nodes, W, rounded up, (J,)."""
-    return np.ceil(_estimate(system, workload)).astype(np.int64)
+    """Return what each job is believed to draw at most above idle nodes, W, rounded up, (J,)."""
+    return np.ceil(PowerModel(system).believed(workload)).astype(np.int64)
 
 
 def power_budget(config: RunConfig, system: System) -> int:
@@ -55,19 +56,10 @@ def power_budget(config: RunConfig, system: System) -> int:
     """
     if config.power_cap is None:
         return 0
-    idle = _idle(system)
+    idle = PowerModel(system).idle
     if config.power_cap <= idle:
         raise OptionError(
             f"power_cap={config.power_cap:.6g} W is not above the {idle:.6g} W that {system.name} draws when idle; "
             "no job could ever run."
         )
     return int(config.power_cap - idle)
-
-
-def _idle(system: System) -> float:
-    return sum(part.nodes * part.node.idle_w for part in system.partitions)
-
-
-def _estimate(system: System, workload: Workload) -> npt.NDArray[np.float64]:
-    node = system.partitions[0].node
-    return workload.nodes * (node.full_w - node.idle_w)

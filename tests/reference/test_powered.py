@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import twin_gym as tg
 from reference import powered
+from twin_gym.power import PowerModel
 from twin_gym.twin import Twin
 
 NODES = 6
 SYSTEM = tg.System.uniform(nodes=NODES)
-IDLE = NODES * SYSTEM.partitions[0].node.idle_w
+IDLE = PowerModel(SYSTEM).idle
 KEYS = {
     "fcfs": lambda job: job.submit,
     "sjf": lambda job: (job.request, job.submit),

@@ -9,10 +9,11 @@ import pytest
 import twin_gym as tg
 from twin_gym.errors import OptionError
 from twin_gym.outages import Outage
+from twin_gym.power import PowerModel
 from twin_gym.twin import Twin
 
 SYSTEM = tg.System.uniform(nodes=4)  # boots in 180 s, shuts down in 30 s
-IDLE = 4 * SYSTEM.partitions[0].node.idle_w
+IDLE = PowerModel(SYSTEM).idle
 
 
 def jobs(*rows: tuple[int, int, int]) -> tg.Workload:

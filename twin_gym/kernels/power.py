@@ -393,6 +393,49 @@ def merge_traces(starts, quanta, offsets, values, missing, times, merged, limits
     return count
 
 
+# What the devices of a node of a partition add when they are fully used.
+DEVICES = np.dtype(
+    [
+        ("cpu", np.float64),  # W above idle
+        ("gpu", np.float64),  # W above idle
+        ("idle", np.float64),  # W of the idle node
+        ("full", np.float64),  # W of the fully used node
+        ("cpu_flops", np.float64),  # flop/s
+        ("gpu_flops", np.float64),  # flop/s
+    ]
+)
+
+
+@kernel()
+def price(times, merged, limits, partition, devices, samples):
+    """Turn how busy a job's devices are, or its nodes' power, into watts above idle and flop/s.
+
+    Parameters
+    ----------
+    times, merged, limits : (n,) int64, (n, 3) float64, (J + 1,) int64
+        As `merge_traces` gives them: shares of processors and GPUs in use, power of a node (NaN: not recorded), W.
+    partition : (J,) int32
+    devices : (P,) DEVICES
+    samples : (n,) SAMPLE
+        Written.
+    """
+    for job in range(limits.shape[0] - 1):
+        node = devices[partition[job]]
+        for k in range(limits[job], limits[job + 1]):
+            cpu, gpu, watts = merged[k, 0], merged[k, 1], merged[k, 2]
+            samples[k].time = times[k]
+            if np.isnan(watts):
+                samples[k].cpu = np.int64(np.rint(cpu * node.cpu * NANO))
+                samples[k].gpu = np.int64(np.rint(gpu * node.gpu * NANO))
+                samples[k].dc = np.int64(np.rint((cpu * node.cpu + gpu * node.gpu) * NANO))
+                samples[k].flops = np.int64(np.rint((cpu * node.cpu_flops + gpu * node.gpu_flops) / 1e3))
+            else:
+                share = min(max((watts - node.idle) / max(node.full - node.idle, 1e-9), 0.0), 1.0)
+                samples[k].cpu = samples[k].gpu = 0
+                samples[k].dc = np.int64(np.rint((watts - node.idle) * NANO))
+                samples[k].flops = np.int64(np.rint(share * (node.cpu_flops + node.gpu_flops) / 1e3))
+
+
 @kernel()
 def place_lowest(start, end, nodes, size, offsets, out):
     """Give each occupation (by start, at one instant ends first) the lowest free nodes; return whether all had room."""
