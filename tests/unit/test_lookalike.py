@@ -134,7 +134,6 @@ def test_a_window_of_a_sample() -> None:
         datasets.load("sample", "pm10")
 
 
-@pytest.mark.slow
 def test_the_samples_are_made_by_their_script(tmp_path: Path) -> None:
     assert _samples.make(tmp_path) <= 1.1 * _samples.LIMIT
     for name in samples():
