@@ -56,7 +56,7 @@ def load(name: str, path: Any = None, *, cache: bool | str | PathLike[str] = Tru
     name : str
         Name of the loader, one of `names`.
     path : str, path or file object, optional
-        What it shall read; loaders that make their jobs need none.
+        What it shall read; loaders that make their jobs need none. Default: where `fetch` put the data set.
     cache : bool or path
         Whether the workload is kept as Parquet, so that it is read faster the next time: True, in the user's cache
         directory if the source is large; a folder, there in any case; False, not at all. A source, an option or a
@@ -76,6 +76,8 @@ def load(name: str, path: Any = None, *, cache: bool | str | PathLike[str] = Tru
     for option in options:
         if option not in known:
             raise OptionError(f"The loader '{name}' has no option '{option}'.{suggest(option, known)}")
+    if path is None and next(iter(signature(module.load).parameters.values())).default is Parameter.empty:
+        path = fetched(name)
     deciding = {option: value for option, value in options.items() if option not in TRANSIENT}
 
     def read() -> Workload:

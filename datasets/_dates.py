@@ -17,7 +17,8 @@ from twin_gym.workload import UNKNOWN
 Ints = npt.NDArray[np.int64]
 
 MICRO = pa.timestamp("us")
-ZONED = r"(Z|[+-]\d{2}:?\d{2})\s*$"
+ZONED = r"[T ]\s*\d[\d:.,]*\s*([zZ]|[+-][\d:]+)\s*$"
+"""Text with an offset after its time of day; the hyphens of a bare date are none."""
 BLANK = ("", "NaT", "NaN", "nan", "null", "None", "Unknown", "N/A")
 
 

@@ -162,6 +162,10 @@ def _parse(block: Block, names: list[str], delimiter: str, where: str) -> tuple[
     if not block.text.strip():
         return pa.table([pa.array([], pa.string()) for _ in kept], names=kept), broken
     text = block.text
+    try:
+        text.decode()
+    except UnicodeDecodeError:  # a name in an old encoding; written out, so that different names stay different
+        text = text.decode("utf-8", "backslashreplace").encode()
     if len(delimiter) > 1:  # Arrow knows delimiters of one character only
         text, delimiter = text.replace(delimiter.encode(), b"\x1f"), "\x1f"
 

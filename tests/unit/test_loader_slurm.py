@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,28 @@ def test_limits_as_text() -> None:
     assert read(*rows, fields=fields).requested_time.tolist() == [93_784, 365 * 86_400, 86_401]
 
 
+def test_json_of_later_versions_wraps_its_numbers() -> None:
+    def number(value: int | None, infinite: bool = False) -> dict[str, object]:
+        return {"set": value is not None, "infinite": infinite, "number": value or 0}
+
+    job = {
+        "job_id": 7, "array": {"job_id": 5, "task_id": number(2)}, "het": {"job_id": 0, "job_offset": number(None)},
+        "association": {"user": "ann"}, "account": "phys", "partition": "long", "nodes": "n[1-2]",
+        "allocation_nodes": 2, "priority": number(99), "state": {"current": ["TIMEOUT"]},
+        "time": {"submission": 1_704_067_200, "eligible": 1_704_067_200, "start": 1_704_067_260, "end": 1_704_067_560,
+                 "elapsed": 300, "limit": number(5)},
+        "tres": {"allocated": [{"type": "cpu", "name": "", "count": 8}, {"type": "gres", "name": "gpu", "count": 4}],
+                 "requested": []},
+    }  # fmt: skip
+    free = job | {"job_id": 8, "time": job["time"] | {"limit": number(None, infinite=True)}}  # type: ignore[operator]
+    jobs = load("slurm", io.BytesIO(json.dumps({"jobs": [job, free]}).encode()))
+    assert jobs.id.tolist() == [7, 8]
+    assert jobs.requested_time.tolist() == [300, 365 * 86_400]
+    assert (jobs.runtime[0], jobs.nodes[0], jobs.priority[0], jobs.status[0]) == (300, 2, 99.0, Status.TIMEOUT)
+    assert jobs.extra["array_task"].tolist() == [2, 2]
+    assert jobs.extra["gpus"].tolist() == [4, 4]
+
+
 def test_sizes_allocated_or_requested() -> None:
     fields = "JobID|Submit|Elapsed|NNodes|ReqNodes"
     row = "1|2024-01-01T00:00:00|00:01:00|4|2"
@@ -141,6 +164,14 @@ def test_without_titles_with_other_delimiters_and_compressed(tmp_path: Path) -> 
     assert load("slurm", io.BytesIO(b"JobID|Submit|Elapsed|NNodes\r\n1|2024-01-01T00:00:00|00:01:00|4\r\n")).nodes == [
         4
     ]
+
+
+def test_names_in_an_old_encoding_stay_different() -> None:
+    rows = [f"{k}|2024-01-01T00:00:00|00:01:00|1|{user}" for k, user in enumerate(("j\xfcrg", "j\xf6rg", "j\xfcrg"))]
+    text = "\n".join(["JobID|Submit|Elapsed|NNodes|User", *rows]).encode("latin-1")
+    jobs = load("slurm", io.BytesIO(text))
+    assert jobs.user.tolist() == [1, 0, 1]
+    assert jobs.users == ("j\\xf6rg", "j\\xfcrg")
 
 
 def test_array_tasks_without_raw_numbers_get_new_ones() -> None:
