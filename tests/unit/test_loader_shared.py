@@ -202,3 +202,58 @@ def test_the_registry() -> None:
         datasets.load("slrum", "x")
     with pytest.raises(OptionError, match="Did you mean 'time_zone'"):
         datasets.load("slurm", "x", timezone="UTC")
+
+
+# ---------------------------------------------------------------------------------------------------------- mutations
+
+SOURCES = {
+    "slurm": b"JobID|JobIDRaw|JobName|User|State|Submit|Start|End|TimelimitRaw|NNodes|AllocTRES|NodeList\n"
+    + b"".join(
+        b"%d|%d|x|u%d|COMPLETED|2024-01-01T00:%02d:00|2024-01-01T01:00:00|2024-01-01T02:00:00|90|2|cpu=4,node=2|n[%d-%d]\n"
+        % (k, k, k % 3, k, k, k + 1)
+        for k in range(20)
+    ),
+    "table": b"id,submit,start,end,nodes,requested_time,user,status\n"
+    + b"".join(
+        b"%d,2024-01-01 00:%02d:00,2024-01-01 01:00:00,2024-01-01T02:00:00Z,%d,3600,u%d,COMPLETED\n"
+        % (k, k, k % 4 + 1, k)
+        for k in range(20)
+    ),
+    "alcf": b"QUEUED_TIMESTAMP,START_TIMESTAMP,END_TIMESTAMP,WALLTIME_SECONDS,NODES_USED,LOCATION,EXIT_STATUS\n"
+    + b"".join(
+        b'2022-01-01 00:%02d:00,2022-01-01 01:00:00.5,2022-01-01 02:00:00,7200,2,"x%d,y%d",0\n' % (k, k, k)
+        for k in range(20)
+    ),
+    "alibaba2023": b"name,num_gpu,gpu_milli,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+    + b"".join(b"openb-pod-%04d,%d,500,LS,Running,%d,%d,%d\n" % (k, k % 3, k, k + 90, k + 5) for k in range(20)),
+}
+
+
+@pytest.mark.parametrize("loader", SOURCES)
+def test_bytes_that_were_changed_are_read_or_answered_in_one_sentence(loader: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    path = tmp_path / "openb_pod_list.csv"
+    read, said = 0, []
+    for _ in range(120):
+        text = bytearray(SOURCES[loader])
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(text)))
+            end = at + int(rng.integers(1, 30))
+            kind = rng.integers(4)
+            if kind == 0:
+                del text[at:end]
+            elif kind == 1:
+                text[at] = rng.integers(1, 256)
+            elif kind == 2:
+                text[at:at] = text[: int(rng.integers(60))]
+            else:
+                text[at:end] = bytes(rng.choice(list(b'|,\n" -:019aZ[]'), end - at).tolist())
+        path.write_bytes(text)
+        try:
+            jobs = datasets.load(loader, path)
+            assert jobs.report.kept == len(jobs)
+            read += 1
+        except (WorkloadError, OptionError) as error:
+            said.append(str(error))
+    assert [text for text in said if "\n" in text or str(path) not in text] == []
+    assert read > 5
