@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from twin_gym import agents, datasets, envs
     from twin_gym.config import Multifactor, RunConfig
     from twin_gym.errors import TwinGymError
+    from twin_gym.facility import Facility, operate
     from twin_gym.outages import Outage
     from twin_gym.policies import policies
     from twin_gym.result import Result
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Facility",
     "JobState",
     "Multifactor",
     "Outage",
@@ -43,11 +45,13 @@ __all__ = [
     "compare",
     "datasets",
     "envs",
+    "operate",
     "policies",
     "simulate",
 ]
 
 _HOME = {
+    "Facility": "facility",
     "JobState": "states",
     "Multifactor": "config",
     "Outage": "outages",
@@ -58,6 +62,7 @@ _HOME = {
     "TwinGymError": "errors",
     "Workload": "workload",
     "compare": "simulate",
+    "operate": "facility",
     "policies": "policies",
     "simulate": "simulate",
 }

@@ -24,6 +24,7 @@ from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN, Workload
 
 if TYPE_CHECKING:
+    from twin_gym.facility import Facility
     from twin_gym.ragged import Ragged
     from twin_gym.system import System
 
@@ -354,7 +355,13 @@ class Result:
     # ------------------------------------------------------------------------------------------------ files
 
     def save(
-        self, directory: str | PathLike[str], *, csv: bool = False, figures: bool = True, overwrite: bool = False
+        self,
+        directory: str | PathLike[str],
+        *,
+        csv: bool = False,
+        figures: bool = True,
+        overwrite: bool = False,
+        facility: Facility | None = None,
     ) -> Path:
         """Write a run directory, all of it or nothing.
 
@@ -368,6 +375,8 @@ class Result:
             Draw ``figures/*.png``.
         overwrite : bool
             Replace a run that is there already; a warning in the log says so.
+        facility : Facility, optional
+            What `twin_gym.operate` has found of this run: power, cooling, cost.
 
         Returns
         -------
@@ -381,7 +390,7 @@ class Result:
         """
         from twin_gym.run_directory import write
 
-        return write(self, Path(directory), csv=csv, figures=figures, overwrite=overwrite)
+        return write(self, Path(directory), csv=csv, figures=figures, overwrite=overwrite, facility=facility)
 
     @classmethod
     def load(cls, directory: str | PathLike[str]) -> Result:

@@ -10,6 +10,7 @@
 ``util.parquet``            busy and free nodes and their share, one row for each change
 ``stats.json``              `Result.summary`, the clock and what the engine counted
 ``figures/*.png``           pictures
+``power_history`` ...       what `twin_gym.facility_files` writes, if the run was also looked at as a facility
 ==========================  ====================================================================================
 
 Times are seconds since the workload's epoch, which ``config.yaml`` holds if it is known; units stand in the Parquet
@@ -28,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,9 @@ from twin_gym.ragged import Ragged
 from twin_gym.result import Result
 from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN
+
+if TYPE_CHECKING:
+    from twin_gym.facility import Facility
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _log = logging.getLogger("twin_gym")
@@ -81,7 +85,9 @@ _NODE_IDS = pa.field("node_ids", pa.large_list(pa.int32()), metadata={"meaning":
 # ---------------------------------------------------------------------------------------------------- writing
 
 
-def write(result: Result, directory: Path, *, csv: bool, figures: bool, overwrite: bool) -> Path:
+def write(
+    result: Result, directory: Path, *, csv: bool, figures: bool, overwrite: bool, facility: Facility | None = None
+) -> Path:
     """Write a run; see `Result.save`.
 
     Raises
@@ -95,7 +101,7 @@ def write(result: Result, directory: Path, *, csv: bool, figures: bool, overwrit
     try:
         replaces = _is_taken(target, overwrite)
         partial.mkdir(parents=True)
-        _write_files(result, partial, csv=csv, figures=figures)
+        _write_files(result, partial, csv=csv, figures=figures, facility=facility)
         _publish(partial, target, replaces)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
@@ -138,7 +144,7 @@ def _publish(partial: Path, target: Path, replaces: bool) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool) -> None:
+def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool, facility: Facility | None) -> None:
     (folder / "config.yaml").write_text(_config(result), encoding="utf-8")
     _write_jobs(result, folder, csv=csv)
     lost = result.attempts
@@ -152,6 +158,8 @@ def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool) -> N
     _write_history(result, folder, "running_history", ["running"])
     _write_history(result, folder, "util", ["busy_nodes", "free_nodes", "utilization"])
     stats = {"summary": result.summary, "clock": result.clock, "counters": dict(result.counters)}
+    if facility is not None:
+        stats["facility"] = facility.summary
     (folder / "stats.json").write_text(json.dumps(stats, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     if figures:
         from twin_gym import plots
@@ -159,6 +167,8 @@ def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool) -> N
         (folder / "figures").mkdir()
         for name, figure in plots.portrait(result):
             figure.savefig(folder / "figures" / f"{name}.png")
+    if facility is not None:
+        facility.write(folder, figures=figures)
 
 
 def _config(result: Result) -> str:
