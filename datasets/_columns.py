@@ -112,12 +112,15 @@ def states(table: pa.Table, name: str, known: Mapping[str, int] = SLURM_STATES) 
     return table_of[labels.codes]
 
 
-def floats(table: pa.Table, name: str, where: str) -> npt.NDArray[np.float64] | None:
-    """Return a column of numbers as float64, NaN where missing; None if there is no such column."""
-    if name not in table.column_names:
-        return None
+def measured(table: pa.Table, name: str, where: str) -> npt.NDArray[np.float64]:
+    """Return a column of numbers as float64, NaN where missing; errors as in `real`."""
     values = real(table, name, where)
     return np.where(values == UNKNOWN, np.nan, values) if values.dtype.kind == "i" else values
+
+
+def floats(table: pa.Table, name: str, where: str) -> npt.NDArray[np.float64] | None:
+    """Return a column as `measured` does; None if there is no such column."""
+    return measured(table, name, where) if name in table.column_names else None
 
 
 def numbered(table: pa.Table, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.str_] | None]:

@@ -16,7 +16,7 @@ from ._notes import Notes
 from ._parquet import Batch, ParquetSet
 from ._places import settle
 from ._text import Progress
-from ._watts import cpu_busy, fraction, gpu_busy, gpu_watts
+from ._watts import cpu_busy, fraction, gpu_busy, gpu_watts, positive
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -76,6 +76,7 @@ class Read(NamedTuple):
     gaps: Ints
     unequal: npt.NDArray[np.bool_]
     outside: npt.NDArray[np.int64]
+    negative: npt.NDArray[np.int64]
     nodes: Rows
 
 
@@ -121,6 +122,7 @@ def attach(
     notes.note("unequal_arrays", each("unequal"))
     notes.note("no_samples", traces["cpu"].lengths == 0)
     notes.tally("clipped", outside, "samples")
+    notes.tally("negative_counter", each("negative"), "samples")
     notes.tally("gap", each("gaps"), "samples")
     listed = joined([part.nodes for part in parts])
     listed = listed if back is None else listed.take(back)
@@ -141,4 +143,6 @@ def _convert(batch: Batch, arrays: Arrays, nodes: npt.NDArray[np.int32], system:
     if node.gpus:
         gpu, wrong = fraction(gpu_busy(gpu_watts(watts.whole, watts.cpu, watts.memory, node), node))
         outside += np.bincount(job[wrong], minlength=jobs)
-    return Read(cpu, gpu, watts.whole, watts.lengths, watts.gaps, watts.unequal, outside, listed)
+    power, wrong = positive(watts.whole)
+    negative = np.bincount(job[wrong], minlength=jobs)
+    return Read(cpu, gpu, power, watts.lengths, watts.gaps, watts.unequal, outside, negative, listed)

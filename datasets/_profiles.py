@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from twin_gym.workload import UNKNOWN, Trace, Workload
 
-from ._columns import real, whole
+from ._columns import measured, whole
 from ._dates import unix_seconds
 from ._lists import offsets
 from ._notes import Notes
@@ -96,7 +96,9 @@ class Profiles(NamedTuple):
             after = np.where((job >= 0) & (instant != UNKNOWN), instant - begin[job], -1)
             ours = (job >= 0) & known[job] & (after >= 0) & (after < workload.runtime[job])
             outside += int(np.count_nonzero((job >= 0) & ~ours))
-            values = [real(table, name, files.label)[ours].astype(np.float32) for name in columns]
+            read = [measured(table, name, files.label) for name in columns]
+            ours &= np.isfinite(np.sum(read, axis=0))  # a row without one of its numbers is a missing sample
+            values = [column[ours].astype(np.float32) for column in read]
             found.append((job[ours].astype(np.int32), after[ours], values))
         notes.count("sample_outside", outside)
         return cls._gridded(found, len(workload), len(columns), quantum, notes)

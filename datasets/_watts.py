@@ -51,6 +51,12 @@ def gpu_watts(whole: npt.NDArray[Any], cpu: npt.NDArray[Any], memory: npt.NDArra
     return left
 
 
+def positive(watts: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return power with 0 in place of what is negative, which no node gives back, and where that was."""
+    wrong = watts < 0
+    return np.maximum(watts, 0).astype(np.float32, copy=False), wrong
+
+
 def fraction(values: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return values cut to 0..1 (NaN stays), and which were outside."""
     outside = (values < 0) | (values > 1)

@@ -33,7 +33,7 @@ from ._notes import Notes
 from ._parquet import ParquetSet, Paths
 from ._places import settle
 from ._text import Progress
-from ._watts import cpu_busy, fraction, gpu_busy, gpu_watts
+from ._watts import cpu_busy, fraction, gpu_busy, gpu_watts, positive
 from ._window import Window, span_of
 
 ARRAYS = Arrays()
@@ -163,6 +163,8 @@ def _attach(
     notes.note("unequal_arrays", read.unequal)
     notes.note("no_samples", lengths == 0)
     notes.tally("clipped", outside, "samples")
+    power, wrong = positive(power)
+    notes.tally("negative_counter", np.bincount(job[wrong], minlength=len(lengths)), "samples")
     notes.tally("gap", read.gaps, "samples")
     bounds, zeros = offsets(lengths), np.zeros(len(lengths), dtype=np.int64)
     traces = {

@@ -16,7 +16,7 @@ import pyarrow as pa
 from twin_gym.system import System
 from twin_gym.workload import UNKNOWN, Trace, Workload
 
-from ._columns import floats, names, numbered, real, states, whole
+from ._columns import floats, measured, names, numbered, states, whole
 from ._dates import unix_seconds
 from ._foreign import finish, jobs_of
 from ._notes import Notes
@@ -109,7 +109,7 @@ def load(
 
 def _traces(table: pa.Table, where: str, notes: Notes) -> dict[str, Trace]:
     """Return how busy the CPUs were and what a node drew, one number for each row."""
-    awake, asleep, watts = (real(table, name, where) for name in ("perf1", "perf6", "avgpcon"))
+    awake, asleep, watts = (measured(table, name, where) for name in ("perf1", "perf6", "avgpcon"))
     cycles = awake + asleep
     counted = (awake >= 0) & (asleep >= 0) & (cycles > 0)
     cpu = np.divide(awake, cycles, out=np.full(len(cycles), np.nan), where=counted)

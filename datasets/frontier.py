@@ -38,7 +38,7 @@ from ._parquet import ParquetSet, Paths
 from ._places import settle
 from ._profiles import Profiles
 from ._text import Progress
-from ._watts import cpu_busy, fraction, gpu_busy
+from ._watts import cpu_busy, fraction, gpu_busy, positive
 from ._window import Window, span_of
 
 NEEDED = ("job_id", "allocation_id", "node_count", "time_submission", "time_limit", "time_start", "time_end")
@@ -206,10 +206,12 @@ def _attach(workload: Workload, files: ParquetSet, machine: System, progress: Pr
     nodes = np.repeat(workload.nodes.astype(np.float32), profiles.lengths)
     cpu, wrong = fraction(cpu_busy(profiles.values[0] / nodes, node))
     gpu, wrong_gpu = fraction(gpu_busy(profiles.values[1] / nodes, node))
+    power, negative = positive(profiles.values[2])
     notes.tally("clipped", profiles.per_job(wrong) + profiles.per_job(wrong_gpu), "samples")
+    notes.tally("negative_counter", profiles.per_job(negative), "samples")
     traces = {
         "cpu": profiles.trace(cpu, "1"),
         "gpu": profiles.trace(gpu, "1"),
-        "node_power": profiles.trace(profiles.values[2], "W"),
+        "node_power": profiles.trace(power, "W"),
     }
     return notes.onto(replace(workload, traces=traces))

@@ -23,7 +23,7 @@ from ._lists import filled, joined, numbers, offsets
 from ._notes import Notes
 from ._parquet import ParquetSet, Paths
 from ._text import Progress
-from ._watts import cpu_busy, fraction
+from ._watts import cpu_busy, fraction, positive
 from ._window import Window, span_of
 
 NEEDED = ("job_id", "nodes_required", "submit_time", "start_time", "end_time")
@@ -121,6 +121,8 @@ def _attach(
     watts, gaps = filled(read)
     cpu, outside = fraction(cpu_busy(watts - (node.memory_w + node.nics * node.nic_idle_w + node.nvme_w), node))
     job = np.repeat(np.arange(len(rows)), read.lengths)
+    watts, wrong = positive(watts)
+    notes.tally("negative_counter", np.bincount(job[wrong], minlength=len(rows)), "samples")
     notes.note("no_samples", read.lengths == 0)
     notes.tally("clipped", np.bincount(job[outside], minlength=len(rows)), "samples")
     notes.tally("gap", gaps, "samples")

@@ -45,7 +45,7 @@ FOREIGN: dict[str, Defect] = {
     "no_descriptor": Defect("descriptor without a number of nodes", "repaired", "the allocated nodes are taken"),
     "node_list": Defect("recorded nodes don't fit the job or the machine", "repaired", "its node list is forgotten"),
     "unequal_arrays": Defect("arrays of one job differ in length", "repaired", "cut to the shortest"),
-    "negative_counter": Defect("negative energy or counter", "repaired", "taken as 0"),
+    "negative_counter": Defect("negative power, energy or counter", "repaired", "taken as 0"),
     "gap": Defect("samples missing", "repaired", "taken as the sample before them"),
     "clipped": Defect("samples of utilisation outside 0 to 1", "repaired", "cut to that range"),
     "no_samples": Defect("nothing was metered", "kept", "kept without traces"),

@@ -86,6 +86,15 @@ def test_power_by_hand(tmp_path: Path) -> None:
     assert len(cpu[2]) == 0
 
 
+def test_samples_without_a_number_are_missing(tmp_path: Path) -> None:
+    second = profiles(sum_gpu_power=pa.array([1648, 704, None, 100, 352, 1], pa.int64()))
+    second["mean_node_power"][1] = -5.0
+    w = load(tmp_path, None, second)
+    assert w.traces["gpu"][0] == pytest.approx([0.25, 0.25, 0.25, 0])
+    assert w.traces["node_power"][0] == pytest.approx([1500, 1500, 1500, 0])
+    assert w.report.count("negative_counter") == 1
+
+
 def test_names_of_nodes() -> None:
     system = System.load("frontier")
     spelled = xnames(system.places)

@@ -215,4 +215,6 @@ def test_numbers_beyond_reason_in_arrays(name: str, originals: dict[str, Path], 
     for trace in ("cpu", "gpu"):
         if trace in answered.traces:
             assert np.all((answered.traces[trace].values >= 0) & (answered.traces[trace].values <= 1))
+    assert np.all(answered.traces["node_power"].values >= 0)
     assert answered.report.count("clipped") > 0
+    assert answered.report.count("negative_counter") > 0
