@@ -61,6 +61,8 @@ class ParquetSet:
                 raise WorkloadError("The list of Parquet files is empty; name at least one.")
             return cls(tuple(parts))
         given = Path(path)
+        if given.is_file():
+            return cls((given,))
         if given.is_dir():
             found = sorted(given.rglob("*.parquet"))
             if not found:
@@ -71,9 +73,7 @@ class ParquetSet:
             if not found:
                 raise WorkloadError(f"No file matches {path}; check the pattern.")
             return cls(tuple(found))
-        if not given.exists():
-            raise WorkloadError(f"{given} does not exist; check the path.")
-        return cls((given,))
+        raise WorkloadError(f"{given} does not exist; check the path.")
 
     @property
     def label(self) -> str:

@@ -126,10 +126,9 @@ class _Sums:
         ours = (self.node[place] == node) & (middle >= self.begin[job]) & (middle < self.end[job])
         job = job[ours]
         slot = self.first[job] + ((middle[ours] - self.begin[job]) // QUANTUM).astype(np.int64)
-        size = len(self.sent)
-        self.sent += np.bincount(slot, out[ours], size)
-        self.received += np.bincount(slot, into[ours], size)
-        self.seconds += np.bincount(slot, span[ours], size)
+        np.add.at(self.sent, slot, out[ours])
+        np.add.at(self.received, slot, into[ours])
+        np.add.at(self.seconds, slot, span[ours])
 
     def traces(self, notes: Notes) -> dict[str, Trace]:
         """Return bytes per second and node; minutes without a sample are as the minute before."""

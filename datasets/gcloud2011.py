@@ -231,7 +231,7 @@ def _tasks(tables: Any, ids: Ints) -> Tasks:
     jobs = len(ids)
     start, end = np.full(jobs, np.inf), np.full(jobs, -np.inf)
     priority = np.full(jobs, -np.inf)
-    key, cpu, memory = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+    asked_for = _Asked()
     orphans = 0
     for table in tables:
         time, job, task, event, rank, cores, bytes_ = (real(table, name, "task_events") for name in table.column_names)
@@ -244,12 +244,9 @@ def _tasks(tables: Any, ids: Ints) -> Tasks:
         np.maximum.at(end, place[over], time[over])
         np.fmax.at(priority, place, rank[ours])
         asked = event == SUBMIT
-        more = place[asked] * np.int64(1 << 32) + task[asked]
-        key = np.concatenate([key, more])
-        cpu = np.concatenate([cpu, np.nan_to_num(cores[ours][asked])])
-        memory = np.concatenate([memory, np.nan_to_num(bytes_[ours][asked])])
-        key, back = np.unique(key, return_inverse=True)
-        cpu, memory = (_largest(column, back, len(key)) for column in (cpu, memory))
+        key = place[asked] * np.int64(1 << 32) + task[asked]
+        asked_for.add(key, np.nan_to_num(cores[ours][asked]), np.nan_to_num(bytes_[ours][asked]))
+    key, cpu, memory = asked_for.merged()
     owner = key >> 32
     known = np.isfinite(start) & np.isfinite(end) & (end > start)
     return Tasks(
@@ -261,6 +258,31 @@ def _tasks(tables: Any, ids: Ints) -> Tasks:
         np.where(known, _seconds(np.where(known, end, 0)), UNKNOWN),
         orphans,
     )
+
+
+class _Asked:
+    """The largest request of every task, merged now and then, so that it costs little more than one sort of all."""
+
+    LEAST = 4_000_000
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Ints, Floats, Floats]] = [(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
+        self.waiting = 0
+
+    def add(self, key: Ints, cpu: Floats, memory: Floats) -> None:
+        """Take requests."""
+        self.parts.append((key, cpu, memory))
+        self.waiting += len(key)
+        if self.waiting > max(self.LEAST, len(self.parts[0][0])):
+            self.merged()
+
+    def merged(self) -> tuple[Ints, Floats, Floats]:
+        """Return each task once."""
+        keys, cpus, memories = (np.concatenate(column) for column in zip(*self.parts, strict=True))
+        key, back = np.unique(keys, return_inverse=True)
+        result = key, _largest(cpus, back, len(key)), _largest(memories, back, len(key))
+        self.parts, self.waiting = [result], 0
+        return result
 
 
 def _largest(values: Floats, group: Ints, groups: int) -> Floats:
@@ -289,7 +311,7 @@ def _usage(
         inside = (bins >= begin[place]) & (bins < stop[place])
         outside += int(np.count_nonzero(~inside))
         slot = (bounds[:-1][place] + bins - begin[place])[inside]
-        sums += np.bincount(slot, (rate * np.minimum(last - first, QUANTUM) / QUANTUM)[inside], len(sums))
+        np.add.at(sums, slot, (rate * np.minimum(last - first, QUANTUM) / QUANTUM)[inside])
         seen[slot] = True
     job = np.repeat(np.arange(jobs), stop - begin)
     some = np.bincount(job[seen], minlength=jobs) > 0

@@ -264,8 +264,8 @@ def _nodes(path: Path, jobs: Allocations) -> Nodes:
             known = np.isfinite(values)
             below = known & (values < 0)
             negative[row[below]] = True
-            sums[name] += np.bincount(row[known], np.maximum(values[known], 0), count)
-            counts[name] += np.bincount(row[known], minlength=count)
+            np.add.at(sums[name], row[known], np.maximum(values[known], 0))
+            np.add.at(counts[name], row[known], 1)
         owners.append(row.astype(np.int32))
         places.append(_places(table["node_name"])[ours].astype(np.int32))
     return Nodes(sums, counts, negative, orphans, _listed(owners, places, count))
