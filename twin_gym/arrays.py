@@ -263,9 +263,7 @@ _NO_TIMEOUT = 2**40  # s, far beyond any log, and far from an overflow
 _ROOM = 1024  # entries that a log begins with; it grows as needed
 
 
-def allocate(
-    setups: Records, outages: Outages, users: int, *, sleeps: bool = False, tallied: bool = False
-) -> State:
+def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = False, tallied: bool = False) -> State:
     """Allocate the state of all environments of a setup; `reset` fills it.
 
     Parameters

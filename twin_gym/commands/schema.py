@@ -143,6 +143,21 @@ class MultifactorWeights:
 
 
 @dataclass
+class FacilityKeys:
+    """What the run means for the building (twin_gym.operate)."""
+
+    on: bool = key(False, "work out power, cooling, cost and CO2, too")
+    cooling: bool = key(True, "run the cooling plant, where the system describes one")
+    resolution: int | None = key(None, "length of a bin, s (null: 15, 60 or 900 by the length of the run)")
+    weather: Any = key(None, "a weather file, a constant wet bulb in degC (null: a synthetic year of the site)")
+    price: Any = key(None, "a price file, a constant per kWh, daily (null: the site's)")
+    carbon: Any = key(None, "a carbon file, a constant in g/kWh, daily (null: the site's)")
+    load_sharing: str = key("equal", "of rectifiers: equal or smart")
+    supply: str = key("ac", "of the racks: ac or dc")
+    assumed: float = key(0.7, "how busy a job's devices are where nothing was recorded, 0 to 1")
+
+
+@dataclass
 class Command:
     """What both commands share."""
 
@@ -159,6 +174,7 @@ class Command:
     idle_timeout: float | None = key(_RUN.idle_timeout, "switch nodes off after being idle this long, s (null: never)")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
     outages: str | None = key(None, "a YAML or CSV file of outages")
+    facility: FacilityKeys = field(default_factory=FacilityKeys)
     until: Any = key(None, "stop the clock at this time: seconds, 2d, a date (null: run to the end)")
     seed: int = key(_RUN.seed, "seed of everything random")
     tau: float = key(_RUN.tau, "bound of the bounded slowdown, s")
@@ -233,7 +249,7 @@ def keys(schema: type, prefix: str = "", besides: type = object) -> Iterator[Key
         if item.name in getattr(besides, "__dataclass_fields__", {}):
             continue
         value = getattr(values, item.name)
-        if isinstance(value, MultifactorWeights):
-            yield from keys(MultifactorWeights, f"{prefix}{item.name}.")
+        if isinstance(value, MultifactorWeights | FacilityKeys):
+            yield from keys(type(value), f"{prefix}{item.name}.")
         else:
             yield Key(prefix + item.name, value, item.metadata["help"])

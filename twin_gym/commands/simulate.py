@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from twin_gym.commands import directories, progress
+from twin_gym.commands.facility import COMPARED, operated, tell
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
 from twin_gym.commands.tables import Row, console, describe, print_runs, run_table, tell_losses
@@ -61,15 +62,19 @@ class Session:
                 progress=report,
                 **options,
             )
-        result.save(directory, csv=config.csv, figures=config.figures, overwrite=config.overwrite)
+        facility = operated(result, system, config)
+        result.save(directory, csv=config.csv, figures=config.figures, overwrite=config.overwrite, facility=facility)
         job.keep(directory)
-        self.runs.append(Done(job, directory, result.summary))
+        summary = result.summary | ({} if facility is None else {key: facility.summary[key] for key in COMPARED})
+        self.runs.append(Done(job, directory, summary))
         out = console()
         if job.number is None:
             out.print(
                 run_table(f"{result.label}: {workload.name} on {system.name} ({system.nodes:,} nodes)", result.summary)
             )
             out.print(describe(result.summary), soft_wrap=True)
+            if facility is not None:
+                out.print(tell(facility), soft_wrap=True)
             out.print(f"Written to {directory}", markup=False, soft_wrap=True)
         else:
             out.print(f"{job.number:02d}  {' '.join(job.overrides)}: {describe(result.summary)}", soft_wrap=True)

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _UNITS = {
     "time": (("s", 1.0, 1000.0), ("min", 60.0, 1000.0), ("h", 3600.0, 10_000.0), ("d", 86400.0, math.inf)),
     "span": (("s", 1.0, 120.0), ("min", 60.0, 120.0), ("h", 3600.0, 96.0), ("d", 86400.0, math.inf)),
+    "energy": (("kWh", 3.6e6, 10_000.0), ("MWh", 3.6e9, 100_000.0), ("GWh", 3.6e12, math.inf)),
+    "power": (("W", 1.0, 2000.0), ("kW", 1e3, 2000.0), ("MW", 1e6, math.inf)),
+    "mass": (("kg", 1.0, 10_000.0), ("t", 1e3, math.inf)),
 }
-"""Units of time, each with its seconds and the number from which the next one is taken.
+"""Units, each with its size and the number from which the next one is taken.
 
 A column of waits is best read in hours, so that short ones are not rounded away; a single one in what suits it.
 """
@@ -31,7 +34,7 @@ class Column(NamedTuple):
 
     key: str
     heading: str
-    kind: str  # "time" or "span" [s], "percent" (of a fraction), "number"
+    kind: str  # "time", "span" [s], "percent" (of a fraction), "energy" [J], "power" [W], "mass" [kg], "ratio", "number"
     better: str  # "low" or "high"
 
 
@@ -45,6 +48,11 @@ COLUMNS = (
     Column("utilization", "utilization\n", "percent", "high"),
     Column("makespan", "makespan\n", "span", "low"),
     Column("fairness", "fairness\n", "number", "high"),
+    Column("facility_energy", "energy\n", "energy", "low"),
+    Column("power_max", "power\nmax", "power", "low"),
+    Column("pue", "PUE\n", "ratio", "low"),
+    Column("cost", "cost\n", "number", "low"),
+    Column("co2_kg", "CO2\n", "mass", "low"),
 )
 
 
@@ -57,6 +65,14 @@ class Row(NamedTuple):
 
     labels: Sequence[str]
     summary: Mapping[str, Any]
+
+
+def amount(value: float, unit: str) -> str:
+    """Write an amount with the prefix that suits it, such as 18.1 MW."""
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:,.4g} {prefix}{unit}"
+    return f"{value:,.4g} {unit}"
 
 
 def console(stderr: bool = False) -> Console:
@@ -128,7 +144,11 @@ def print_runs(title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
     """
     out = console()
     for dropped in range(len(_DISPENSABLE) + 1):
-        columns = [column for column in COLUMNS if column.key not in _DISPENSABLE[:dropped]]
+        columns = [
+            column
+            for column in COLUMNS
+            if column.key not in _DISPENSABLE[:dropped] and any(column.key in row.summary for row in rows)
+        ]
         shown = _runs_table(title, names, rows, columns)
         if Measurement.get(out, out.options.update(max_width=1000), shown).maximum <= out.width:
             break
@@ -204,7 +224,7 @@ def _written(values: Sequence[float | None], kind: str, longest: float = 0.0) ->
     if kind == "number" and all(value.is_integer() for value in map(float, known)):
         largest = math.inf  # whole numbers need no digits
     top = largest / size
-    digits = 1 if top >= 10 else 2 if top >= 2 else 3
+    digits = 1 if top >= 10 and kind != "power" else 2 if top >= 2 else 3
     if unit == "s" or (kind == "number" and top >= 1000):
         digits = 0
     return unit, ["-" if value is None else f"{value / size:,.{digits}f}" for value in values]
