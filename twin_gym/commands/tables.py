@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
     key: str
     heading: str
-    kind: str  # "time", "span" [s], "percent" (of a fraction), "energy" [J], "power" [W], "mass" [kg], "ratio", "number"
+    kind: str  # "time", "span" [s], "percent" (of a share), "energy" [J], "power" [W], "mass" [kg], "ratio", "number"
     better: str  # "low" or "high"
 
 
