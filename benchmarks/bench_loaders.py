@@ -1,4 +1,4 @@
-"""How fast are foreign files read: look-alikes of LAST and PM100 in their originals' size, written to a temporary folder.
+"""How fast foreign files are read: look-alikes of LAST and PM100 in the size of their originals, in a temporary folder.
 
     python benchmarks/bench_loaders.py                 # some three minutes, 2 GB of disk
     python benchmarks/bench_loaders.py --scale 0.1     # a tenth of the jobs
