@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from twin_gym import agents, datasets, envs
-    from twin_gym.config import Multifactor, RunConfig
+    from twin_gym.config import Multifactor, RunConfig, Slowing
     from twin_gym.errors import TwinGymError
     from twin_gym.facility import Facility, operate
     from twin_gym.outages import Outage
@@ -36,6 +36,7 @@ __all__ = [
     "Outage",
     "Result",
     "RunConfig",
+    "Slowing",
     "System",
     "Twin",
     "TwinGymError",
@@ -57,6 +58,7 @@ _HOME = {
     "Outage": "outages",
     "Result": "result",
     "RunConfig": "config",
+    "Slowing": "config",
     "System": "system",
     "Twin": "twin",
     "TwinGymError": "errors",

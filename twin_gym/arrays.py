@@ -17,6 +17,7 @@ from twin_gym.kernels.state import (
     LOST,
     NAP,
     NODE,
+    PACE,
     PREDICTED,
     REQUEST,
     RUN,
@@ -211,6 +212,12 @@ def setup_table(
         setup["seed"] = np.uint64(config.seed % 2**64)
         setup["powered"] = config.powered
         setup["cap"] = budget if config.power_cap is not None else _NO_CAP
+        setup["limit"] = np.inf
+        if config.power_cap is not None and config.over_cap == "slow":
+            slowing = config.slowing
+            setup["limit"], setup["floor"] = budget, slowing.floor
+            setup["exponent"], setup["sensitivity"] = slowing.exponent, slowing.sensitivity
+            setup["cap"] = int(budget / slowing.floor**slowing.exponent)
         if config.idle_timeout is not None and states is not None:
             setup["idle_timeout"] = min(config.idle_timeout, _NO_TIMEOUT)
             setup["shutdown"], setup["boot"] = states.shutdown_s, states.boot_s
@@ -287,6 +294,7 @@ def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = Fa
     profile = running + jobs + 2 * known + 4
     powered = bool(setups["powered"].any())
     fair = bool((setups["policy"] == MULTIFACTOR).any())
+    slowed = bool(np.isfinite(setups["limit"]).any())
     return State(
         sim=np.zeros(rows, SIM),
         job=np.zeros((rows, jobs), JOB),
@@ -310,6 +318,8 @@ def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = Fa
         boot=np.zeros((rows, jobs if powered else 0), np.int64),
         sleep=np.zeros((rows, nodes if sleeps else 0), SLEEP),
         naps=np.zeros((rows, _ROOM + nodes if sleeps else 0), NAP),
+        # at most two instants a job at which the frequency changes
+        paces=np.zeros((rows, 2 * jobs + 2 if slowed else 0), PACE),
         tally=np.zeros((rows, int(tallied)), TALLY),
         share=np.zeros((rows, users if tallied else 0), SHARE),
     )

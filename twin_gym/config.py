@@ -13,6 +13,7 @@ ESTIMATES = ("requested", "perfect", "hybrid", "predicted")
 SEMANTICS = ("cycle", "cqsim")
 PLACEMENTS = ("count", "lowest", "contiguous", "recorded")
 RESERVATIONS = ("counts", "nodes")
+OVER_CAP = ("wait", "slow")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,34 @@ class Multifactor:
 
 
 @dataclass(frozen=True)
+class Slowing:
+    """How jobs are slowed under a power cap: power above idle goes with f^exponent, f the share of the full frequency.
+
+    Attributes
+    ----------
+    floor : float
+        Lowest frequency, share of the full one.
+    exponent : float
+        Dynamic power goes with frequency times the square of a voltage that falls with it: 3 where voltage goes with
+        frequency, 1 where it is constant.
+    sensitivity : float
+        Share of a job's time that goes with 1 / f (1: bound by the processors); the rest waits for memory and network.
+    """
+
+    floor: float = 0.5
+    exponent: float = 2.0
+    sensitivity: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor <= 1:
+            raise OptionError(f"slowing.floor={self.floor} must be above 0 and at most 1.")
+        if not 0.1 <= self.exponent <= 10:
+            raise OptionError(f"slowing.exponent={self.exponent} must lie between 0.1 and 10.")
+        if not 0 <= self.sensitivity <= 1:
+            raise OptionError(f"slowing.sensitivity={self.sensitivity} must lie between 0 and 1.")
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """Every choice that decides a schedule, apart from the system, the workload and the outages.
 
@@ -77,6 +106,11 @@ class RunConfig:
         What ``easy`` and ``conservative`` reserve: ``counts`` of nodes, or named ``nodes`` as Slurm does.
     power_cap : float or None
         Power that the whole system shall not pass, W (None: no cap): a job that would pass it waits.
+    over_cap : str
+        What happens where jobs would pass the cap: ``wait`` (they do not start), or ``slow`` (all that run are slowed
+        down to the highest frequency that keeps it, and new ones wait only if the lowest does not).
+    slowing : Slowing
+        How frequency, power and speed go together.
     idle_timeout : float or None
         Time after which an idle node is switched off, s (None: never; inf: only when a twin is told so). Nodes that are
         off can be given to a job, which then waits until they have booted.
@@ -98,6 +132,8 @@ class RunConfig:
     placement: str = "count"
     reservations: str = "counts"
     power_cap: float | None = None
+    over_cap: str = "wait"
+    slowing: Slowing = field(default_factory=lambda: Slowing())
     idle_timeout: float | None = None
     seed: int = 0
     tau: float = 10.0
@@ -110,6 +146,7 @@ class RunConfig:
             ("semantics", SEMANTICS),
             ("placement", PLACEMENTS),
             ("reservations", RESERVATIONS),
+            ("over_cap", OVER_CAP),
         ):
             value = getattr(self, name)
             if value not in choices:
@@ -124,6 +161,10 @@ class RunConfig:
             raise OptionError(f"power_cap={self.power_cap} must be a positive number of W (20 MW: power_cap=20e6).")
         if self.idle_timeout is not None and not self.idle_timeout >= 0:
             raise OptionError(f"idle_timeout={self.idle_timeout} must be 0 or more seconds.")
+        if self.over_cap == "slow" and self.power_cap is None:
+            raise OptionError("over_cap=slow needs a power_cap; give one in W.")
+        if self.over_cap == "slow" and self.idle_timeout is not None:
+            raise OptionError("over_cap=slow does not go with idle_timeout yet; leave one of them out.")
         if self.powered:
             self._check_powered()
         if not self.tau > 0:

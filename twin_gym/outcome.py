@@ -130,3 +130,22 @@ class Naps:
 
     def __len__(self) -> int:
         return len(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class Paces:
+    """At which frequency jobs ran under a power cap: arrays of shape (K,), each value holds until the next one.
+
+    Attributes
+    ----------
+    time : int64
+        s since the workload's epoch.
+    frequency : float64
+        Share of the full frequency.
+    """
+
+    time: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    frequency: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.time)

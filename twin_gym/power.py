@@ -536,11 +536,14 @@ class _Run:
         start, end, owner, counted, offsets, nodes, profiles = self._with_naps(
             jobs, start, end, offsets, nodes, profiles
         )
-        occupations = self._paired(start, end, owner, counted, offsets, nodes)
+        rows = owner
+        if len(self.result.paces):
+            profiles, rows = self._slowed(start, end, owner, profiles), np.arange(len(owner))
+        occupations = self._paired(start, end, rows, counted, offsets, nodes)
         bins = 0 if per_cdu is None else -(-(self.finish - self.begin) // per_cdu)
         energy = np.zeros((self.model.system.cdus, bins))
         spent = np.zeros(len(start))
-        room = 2 * len(start) + int(np.diff(profiles.offsets)[owner].sum()) + 8
+        room = 2 * len(start) + int(np.diff(profiles.offsets)[rows].sum()) + 8
         out = np.zeros(room, INSTANT)
         count = kernels.walk(
             occupations, profiles, self.groups, self.begin, self.finish, self.begin, per_cdu or 1, energy, spent, out
@@ -556,8 +559,7 @@ class _Run:
         start = np.concatenate([o.start[ran], lost.start])
         end = np.concatenate([np.where(o.end[ran] == UNKNOWN, self.finish + 1, o.end[ran]), lost.end])
         order = np.lexsort((end, start))
-        # a job that was running when the window began is counted from there on
-        job, start, end = job[order], np.maximum(start[order], self.begin), end[order]
+        job, start, end = job[order], start[order], end[order]
         sizes = self.workload.nodes[job].astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if self.whole:
@@ -606,6 +608,21 @@ class _Run:
         new_offsets = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
         places = np.repeat(begins[order] - new_offsets[:-1], sizes[order]) + np.arange(new_offsets[-1])
         return start[order], end[order], owner[order], counted[order], new_offsets, joined[places], all_profiles
+
+    def _slowed(self, start: Ints, end: Ints, owner: Ints, profiles: Profiles) -> Profiles:
+        """Stretch what each occupation does to the time that it took at lower frequencies: one profile for each."""
+        paces, slowing = self.result.paces, self.result.config.slowing
+        # full speed before the first entry
+        time = np.concatenate([[min(int(start.min(initial=0)), int(paces.time[0]) - 1)], paces.time])
+        frequency = np.concatenate([[1.0], paces.frequency])
+        rate = 1.0 / (slowing.sensitivity / frequency + 1.0 - slowing.sensitivity)
+        work = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(time))])
+        changes = np.searchsorted(time, end, side="left") - np.searchsorted(time, start, side="right")
+        room = int(np.diff(profiles.offsets)[owner].sum() + np.maximum(changes, 0).sum() + len(owner))
+        limits, out = np.zeros(len(owner) + 1, np.int64), np.zeros(room, SAMPLE)
+        power = frequency**slowing.exponent
+        kernels.warp(start, end, owner, profiles.offsets, profiles.samples, time, power, rate, work, limits, out)
+        return Profiles(limits, out[: limits[-1]].copy())
 
     def _paired(
         self,

@@ -19,7 +19,7 @@ import pandas as pd
 
 from twin_gym import metrics
 from twin_gym.config import RunConfig
-from twin_gym.outcome import Attempts, Codes, Flags, Ints, Naps, Outcome, Scenario
+from twin_gym.outcome import Attempts, Codes, Flags, Ints, Naps, Outcome, Paces, Scenario
 from twin_gym.states import JobState
 from twin_gym.workload import UNKNOWN, Workload
 
@@ -59,6 +59,8 @@ class Result:
         The jobs as they were given; None in a result that was read from a directory.
     naps : Naps
         When nodes were off.
+    paces : Paces
+        At which frequency jobs ran, if a power cap slowed them.
     """
 
     config: RunConfig
@@ -70,6 +72,7 @@ class Result:
     clock: int
     workload: Workload | None = None
     naps: Naps = field(default_factory=Naps)
+    paces: Paces = field(default_factory=Paces)
 
     def __repr__(self) -> str:
         return f"Result({self.label}; {len(self.outcome)} jobs of {self.scenario.workload} on {self.scenario.system})"
@@ -88,6 +91,7 @@ class Result:
         counters: Mapping[str, int],
         clock: int,
         naps: Naps | None = None,
+        paces: Paces | None = None,
     ) -> Self:
         """Make a result of what an engine hands over, without copying: the arrays are the result's from now on.
 
@@ -109,6 +113,8 @@ class Result:
             Time at which the run stopped, s since the workload's epoch.
         naps : Naps, optional
             When nodes were off.
+        paces : Paces, optional
+            At which frequency jobs ran.
         """
         outcome = Outcome(
             id=workload.id,
@@ -144,7 +150,8 @@ class Result:
             dropped=workload.report.dropped,
             defects=workload.report.counts(),
         )
-        return cls(config, scenario, outcome, lost, placement, dict(counters), int(clock), workload, naps or Naps())
+        rest = naps or Naps(), paces or Paces()
+        return cls(config, scenario, outcome, lost, placement, dict(counters), int(clock), workload, *rest)
 
     # ------------------------------------------------------------------------------------------------ what was run
 

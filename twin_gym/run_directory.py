@@ -5,6 +5,7 @@
 ``job_history.parquet``     one row for each job, as `Result.jobs`; ``job_history.csv`` on request
 ``attempts.parquet``        runs that an outage cut short and whose jobs were queued again; only if there were any
 ``naps.parquet``            when nodes were switched off, on again, and booted; only if there were any
+``paces.parquet``           frequency of the running jobs, if a power cap slowed them
 ``queue_history.parquet``   jobs that wait, one row for each change
 ``running_history.parquet`` jobs that run, one row for each change
 ``util.parquet``            busy and free nodes and their share, one row for each change
@@ -39,9 +40,9 @@ import pyarrow.parquet as pq
 import yaml
 
 from twin_gym import metrics
-from twin_gym.config import Multifactor, RunConfig
+from twin_gym.config import Multifactor, RunConfig, Slowing
 from twin_gym.errors import ResultError, TwinGymError
-from twin_gym.outcome import Attempts, Naps, Outcome, Scenario
+from twin_gym.outcome import Attempts, Naps, Outcome, Paces, Scenario
 from twin_gym.ragged import Ragged
 from twin_gym.result import Result
 from twin_gym.states import JobState
@@ -154,6 +155,9 @@ def _write_files(result: Result, folder: Path, *, csv: bool, figures: bool, faci
     if len(result.naps):
         naps = {name: getattr(result.naps, name) for name in ("node", "off", "on", "ready")}
         pq.write_table(pa.table(naps), folder / "naps.parquet", compression="zstd")
+    if len(result.paces):
+        paces = {"time": result.paces.time, "frequency": result.paces.frequency}
+        pq.write_table(pa.table(paces), folder / "paces.parquet", compression="zstd")
     _write_history(result, folder, "queue_history", ["queued"])
     _write_history(result, folder, "running_history", ["running"])
     _write_history(result, folder, "util", ["busy_nodes", "free_nodes", "utilization"])
@@ -273,7 +277,10 @@ def read(directory: Path) -> Result:
     naps = Naps()
     if (folder / "naps.parquet").exists():
         naps = _parse(folder / "naps.parquet", _read_naps)
-    return Result(config, scenario, outcome, attempts, placement, counters, clock, naps=naps)
+    paces = Paces()
+    if (folder / "paces.parquet").exists():
+        paces = _parse(folder / "paces.parquet", _read_paces)
+    return Result(config, scenario, outcome, attempts, placement, counters, clock, naps=naps, paces=paces)
 
 
 def _parse(path: Path, reader: Any) -> Any:
@@ -292,7 +299,8 @@ def _parse(path: Path, reader: Any) -> Any:
 def _read_config(path: Path) -> tuple[RunConfig, Scenario]:
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     run = document["run"]
-    return RunConfig(**{**run, "multifactor": Multifactor(**run["multifactor"])}), Scenario(**document["scenario"])
+    parts = {"multifactor": Multifactor(**run["multifactor"]), "slowing": Slowing(**run["slowing"])}
+    return RunConfig(**{**run, **parts}), Scenario(**document["scenario"])
 
 
 def _read_stats(path: Path) -> tuple[int, dict[str, int]]:
@@ -308,6 +316,11 @@ def _read_attempts(path: Path) -> Attempts:
 def _read_naps(path: Path) -> Naps:
     table = pq.read_table(path)
     return Naps(*(table[name].to_numpy() for name in ("node", "off", "on", "ready")))
+
+
+def _read_paces(path: Path) -> Paces:
+    table = pq.read_table(path)
+    return Paces(table["time"].to_numpy(), table["frequency"].to_numpy())
 
 
 def _read_jobs(path: Path) -> tuple[Outcome, Ragged | None]:

@@ -29,7 +29,7 @@ from twin_gym.kernels import jit, powered
 from twin_gym.kernels.order import MULTIFACTOR, REPLAY
 from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNKNOWN, UNTIL, Jobs, Records, State
 from twin_gym.outages import Outage, check_outages
-from twin_gym.outcome import Naps
+from twin_gym.outcome import Naps, Paces
 from twin_gym.policies import find_policy
 from twin_gym.power_budget import job_watts, power_budget
 from twin_gym.ragged import Ragged
@@ -453,7 +453,13 @@ class Twin:
             },
             clock=self.clock,
             naps=self._naps(),
+            paces=self._paces(),
         )
+
+    def _paces(self) -> Paces | None:
+        """Gather at which frequency jobs have run, if a cap may slow them."""
+        log = self._state.paces[0, : self._counter("paces")]
+        return Paces(log["time"].copy(), log["frequency"].copy()) if len(log) else None
 
     def _naps(self) -> Naps | None:
         """Gather when nodes were off, those that still are among them."""

@@ -95,6 +95,43 @@ def test_every_start_and_every_nap_is_the_definitions(backfill, rows, policy, de
     assert sorted(tuple(int(x) for x in nap) for nap in taken) == sorted(nap for nap in naps if nap[2] != end)
 
 
+@settings(max_examples=150)
+@given(
+    rows=ROWS,
+    backfill=st.sampled_from(["none", "firstfit", "easy", "conservative"]),
+    cap=st.sampled_from([60, 100, 250]),
+    floor=st.sampled_from([0.3, 0.5, 0.9]),
+    exponent=st.sampled_from([1.0, 2.0, 3.0]),
+    sensitivity=st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_slowed_jobs_do_all_their_work_and_keep_the_cap(rows, backfill, cap, floor, exponent, sensitivity):
+    rows = sorted(rows, key=lambda row: row[0])
+    submit, runtime, request, nodes, watts = (list(column) for column in zip(*rows, strict=True))
+    workload = tg.Workload.build(
+        id=list(range(len(rows))), submit=submit, runtime=runtime, requested_time=request, nodes=nodes
+    )
+    slowing = tg.Slowing(floor=floor, exponent=exponent, sensitivity=sensitivity)
+    result = tg.simulate(
+        SYSTEM, workload, "fcfs", backfill, power_cap=IDLE + cap, over_cap="slow", slowing=slowing, power=watts
+    )
+    start, end = (result.jobs[name].fillna(-1).to_numpy(np.int64) for name in ("start", "end"))
+    seconds = np.arange(int(end.max(initial=0)))
+    place = np.searchsorted(result.paces.time, seconds, side="right") - 1
+    frequency = result.paces.frequency[np.maximum(place, 0)] if len(result.paces) else np.ones(len(seconds))
+    frequency[place < 0] = 1.0
+    rate = 1 / (sensitivity / frequency + 1 - sensitivity)
+    for j in np.flatnonzero(start >= 0):
+        done, work = rate[start[j] : end[j]].sum(), min(runtime[j], request[j])
+        assert work - 0.01 <= done <= work + 1.01  # ends are whole seconds
+    for second in range(len(seconds)):
+        drawn = sum(w for w, a, b in zip(watts, start, end, strict=True) if a <= second < b)
+        assert drawn * frequency[second] ** exponent <= cap * (1 + 1e-9)
+        assert frequency[second] == 1.0 or drawn * (frequency[second] + 1e-6) ** exponent >= cap * (1 - 1e-3)
+        assert floor - 1e-12 <= frequency[second] <= 1.0
+    refused = {j for j in range(len(rows)) if nodes[j] > NODES or watts[j] > cap / floor**exponent}
+    assert set(np.flatnonzero(start < 0)) == refused
+
+
 @pytest.mark.parametrize("semantics", ["cycle", "cqsim"])
 @pytest.mark.parametrize("estimates", ["requested", "perfect", "hybrid"])
 @pytest.mark.parametrize("backfill", ["none", "firstfit", "easy", "conservative"])
@@ -104,5 +141,8 @@ def test_a_cap_that_nothing_reaches_changes_nothing(semantics, estimates, backfi
     for policy in ("fcfs", "wfp3", "multifactor"):
         options = {"policy": policy, "backfill": backfill, "semantics": semantics, "estimates": estimates}
         free = tg.simulate(system, workload, **options)
-        capped = tg.simulate(system, workload, power_cap=1e11, **options)
-        assert list(free.jobs["start"]) == list(capped.jobs["start"])
+        for over in ("wait", "slow"):
+            capped = tg.simulate(system, workload, power_cap=1e11, over_cap=over, **options)
+            assert list(free.jobs["start"]) == list(capped.jobs["start"])
+            assert list(free.jobs["end"]) == list(capped.jobs["end"])
+            assert list(free.jobs["state"]) == list(capped.jobs["state"])

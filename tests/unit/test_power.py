@@ -120,6 +120,23 @@ def test_jobs_that_a_cap_keeps_waiting_keep_the_machine_below_it():
     assert 0.9 * cap < capped.total.max() <= cap < free.total.max()
 
 
+def test_slowed_jobs_keep_the_machine_below_the_cap_and_stretch_their_traces():
+    system = tg.System.uniform(nodes=64)
+    log = tg.datasets.load("synthetic", None, model="lublin", jobs=400, capacity=64, load=1.0, seed=2)
+    idle = PowerModel(system).idle
+    cap = idle + 0.6 * (PowerModel(system, assumed=0.7).full - idle)
+    result = tg.simulate(system, log, "sjf", "easy", power_cap=cap, over_cap="slow")
+    assert 0.99 * cap < power_history(result, system).total.max() <= cap * (1 + 1e-9)
+
+    slowing = tg.Slowing(floor=0.5, exponent=1.0, sensitivity=1.0)  # half the power, half the speed
+    log = one(nodes=1, runtime=40, cpu=samples([1.0, 0.0, 1.0, 0.0]), gpu=samples([0.0]))
+    watts = PowerModel(SYSTEM).believed(log)
+    result = tg.simulate(SYSTEM, log, power_cap=MODEL.idle + watts[0] / 2 + 1, over_cap="slow", slowing=slowing)
+    history = power_history(result, SYSTEM)
+    assert history.time.tolist() == [0, 20, 40, 60, 80]
+    np.testing.assert_allclose(history.total - MODEL.idle, [watts[0] / 2, 0, watts[0] / 2, 0, 0], rtol=0.01, atol=1e-5)
+
+
 def test_direct_current_saves_the_rectifiers_losses():
     system = tg.System.load("frontier")
     usual, direct = PowerModel(system), PowerModel(system, supply="dc", dc_loss=0.0)

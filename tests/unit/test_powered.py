@@ -40,6 +40,20 @@ def test_a_job_that_no_cap_lets_run_is_refused():
     assert list(result.jobs["state"]) == ["REFUSED", "COMPLETED"]
 
 
+def test_jobs_are_slowed_to_the_highest_frequency_that_keeps_the_cap():
+    slowing = tg.Slowing(floor=0.5, exponent=2.0, sensitivity=1.0)
+    options = {"power_cap": IDLE + 100, "over_cap": "slow", "slowing": slowing}
+    result = tg.simulate(SYSTEM, jobs((0, 100, 2), (50, 100, 2)), power=[100, 100], **options)
+    # from 50 on both run at sqrt(1/2): the first has 50 s of work left, 70.7 s of time; then the second alone at full
+    assert result.paces.time.tolist() == [0, 50, 121]
+    assert result.paces.frequency == pytest.approx([1.0, 0.5**0.5, 1.0])
+    assert list(result.jobs["end"]) == [121, 171]
+    assert list(result.jobs["state"]) == ["COMPLETED", "COMPLETED"]
+    # at the lowest frequency four of them draw 100 W: the fifth waits
+    result = tg.simulate(SYSTEM, jobs(*[(0, 100, 0 + 1)] * 4, (0, 100, 1)), power=[100] * 5, **options)
+    assert sorted(result.jobs["start"]) == [0, 0, 0, 0, 200]
+
+
 def test_nodes_are_switched_off_when_they_have_been_idle_and_boot_for_a_job():
     twin = Twin(SYSTEM, jobs((0, 100, 2), (1000, 50, 3), (1100, 50, 1)), idle_timeout=600)
     twin.advance()
@@ -110,6 +124,8 @@ def test_a_run_with_sleeping_nodes_can_be_saved_stopped_and_resumed(tmp_path):
         ({"idle_timeout": 5, "outages": [Outage((0,), 0, 5, "drain", planned=True)]}, "does not go with outages"),
         ({"power_cap": 1e6, "power": [1.0, 2.0]}, "power must be 1 numbers of W"),
         ({"power_cap": 1e6, "power": [-1.0]}, "0 or more"),
+        ({"over_cap": "slow"}, "needs a power_cap"),
+        ({"power_cap": 1e6, "over_cap": "slow", "idle_timeout": 5}, "does not go with idle_timeout"),
     ],
 )
 def test_what_does_not_make_sense_is_refused_in_a_sentence(options, message):

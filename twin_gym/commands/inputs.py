@@ -11,7 +11,7 @@ from twin_gym.commands import progress
 from twin_gym.commands.schema import Command, Shaping
 from twin_gym.commands.times import instant, is_date, seconds
 from twin_gym.commands.workload_files import read
-from twin_gym.config import Multifactor, RunConfig
+from twin_gym.config import Multifactor, RunConfig, Slowing
 
 if TYPE_CHECKING:
     from twin_gym.outages import Outage
@@ -91,8 +91,9 @@ def run_options(config: Command) -> dict[str, Any]:
     TwinGymError
         If one is out of range.
     """
-    names = {item.name for item in fields(RunConfig)} - {"policy", "backfill", "multifactor"}
-    return {name: getattr(config, name) for name in names} | {"multifactor": Multifactor(**asdict(config.multifactor))}
+    names = {item.name for item in fields(RunConfig)} - {"policy", "backfill", "multifactor", "slowing"}
+    parts = {"multifactor": Multifactor(**asdict(config.multifactor)), "slowing": Slowing(**asdict(config.slowing))}
+    return {name: getattr(config, name) for name in names} | parts
 
 
 def plain(node: Any) -> dict[str, Any]:

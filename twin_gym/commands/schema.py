@@ -143,6 +143,15 @@ class MultifactorWeights:
 
 
 @dataclass
+class SlowingKeys:
+    """How jobs are slowed under a power cap (twin_gym.config.Slowing)."""
+
+    floor: float = key(_RUN.slowing.floor, "lowest frequency, share of the full one")
+    exponent: float = key(_RUN.slowing.exponent, "power above idle goes with this power of the frequency")
+    sensitivity: float = key(_RUN.slowing.sensitivity, "share of a job's time that goes with 1 / frequency")
+
+
+@dataclass
 class FacilityKeys:
     """What the run means for the building (twin_gym.operate)."""
 
@@ -171,6 +180,8 @@ class Command:
     placement: str = key(_RUN.placement, "count, lowest, contiguous or recorded")
     reservations: str = key(_RUN.reservations, "what backfill reserves: counts of nodes, or named nodes as Slurm does")
     power_cap: float | None = key(_RUN.power_cap, "power that jobs wait for rather than pass, W: 20e6 (null: no cap)")
+    over_cap: str = key(_RUN.over_cap, "jobs that would pass the cap: wait, or slow (all that run)")
+    slowing: SlowingKeys = field(default_factory=SlowingKeys)
     idle_timeout: float | None = key(_RUN.idle_timeout, "switch nodes off after being idle this long, s (null: never)")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
     outages: str | None = key(None, "a YAML or CSV file of outages")
@@ -249,7 +260,7 @@ def keys(schema: type, prefix: str = "", besides: type = object) -> Iterator[Key
         if item.name in getattr(besides, "__dataclass_fields__", {}):
             continue
         value = getattr(values, item.name)
-        if isinstance(value, MultifactorWeights | FacilityKeys):
+        if isinstance(value, MultifactorWeights | FacilityKeys | SlowingKeys):
             yield from keys(type(value), f"{prefix}{item.name}.")
         else:
             yield Key(prefix + item.name, value, item.metadata["help"])

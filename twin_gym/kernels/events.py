@@ -14,6 +14,7 @@ from twin_gym.kernels.lifecycle import enter, finish_next, release, settle, subm
 from twin_gym.kernels.nodes import STEPS, any_visible, fill
 from twin_gym.kernels.order import REPLAY, order_queue
 from twin_gym.kernels.outages import begin_outage, end_outage
+from twin_gym.kernels.pace import time_of_end, work_on
 from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
 from twin_gym.kernels.schedule import (
     close_gaps,
@@ -53,7 +54,7 @@ def next_event(jobs, outages, setup, row):
     sim, known = row.sim[0], row.active.shape[0]
     time, kind = NEVER, FINISH
     if sim.running > 0:
-        time = row.heap[0].time
+        time = row.heap[0].time if row.paces.shape[0] == 0 else time_of_end(setup, row)
     if known > 0:
         if sim.ended < known and outages.end[outages.by_end[sim.ended]] < time:
             time, kind = outages.end[outages.by_end[sim.ended]], OUTAGE_END
@@ -160,20 +161,30 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
             if until < NEVER and until > sim.clock:
                 if counted:
                     tally_time(until, setup, row)
+                if row.paces.shape[0] > 0:
+                    work_on(until, setup, row)
                 sim.clock = until
             return DONE if time == NEVER else UNTIL
         if time > sim.clock or setup.cqsim:
             if events == 0:
                 return EVENTS
             events -= 1
-        if counted and time > sim.clock:
-            tally_time(time, setup, row)
+        if time > sim.clock:
+            if counted:
+                tally_time(time, setup, row)
+            if row.paces.shape[0] > 0:
+                work_on(time, setup, row)
         sim.clock = time
         if kind == FINISH:
             who = finish_next(row)
             length = job[who].end - job[who].start
             if setup.powered:
                 length -= row.boot[who]
+            if row.paces.shape[0] > 0:
+                # slowed or not, it ends when its work is done; one that ran before the beginning is not cut
+                length = job[who].run if job[who].start >= setup.clock else jobs.runtime[setup.first + who]
+                length -= row.boot[who]
+                job[who].end = time
             cut = setup.run_length == CUT and length < jobs.runtime[setup.first + who]
             job[who].phase = TIMEOUT if cut else COMPLETED
             if not plain:
@@ -250,7 +261,8 @@ def reset(jobs, outages, setups, st, e):
     sim.clock = clock
     sim.free = setup.nodes
     sim.arrived = sim.sequence = sim.due = sim.fresh = sim.extra = sim.first = sim.end = sim.running = sim.started = 0
-    sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = sim.drawn = sim.naps = 0
+    sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = 0
+    sim.drawn = sim.naps = sim.work = sim.paces = 0
     sim.grown = 1
     sim.order = setup.policy
     sim.head = -1

@@ -437,6 +437,62 @@ def price(times, merged, limits, partition, devices, samples):
 
 
 @kernel()
+def warp(start, end, owner, offsets, samples, pace_time, pace_power, pace_rate, work, limits, out):
+    """Stretch what jobs do to the time that they took at lower frequencies, and lower their power accordingly.
+
+    Parameters
+    ----------
+    start, end, owner : (M,) int64
+        When each occupation ran, and which row of the profiles it follows.
+    offsets, samples : (J + 1,) int64, (V,) SAMPLE
+        The profiles at full frequency.
+    pace_time, pace_power, pace_rate : (K,) int64, float64, float64
+        From when on which share of the power above idle, and of the speed, held.
+    work : (K,) float64
+        Work done by then, s at full speed.
+    limits : (M + 1,) int64
+        Written: rows of each occupation in `out`.
+    out : (n,) SAMPLE
+        Written; n must be at least the samples of all occupations and the paces during each.
+    """
+    count = 0
+    paces = pace_time.shape[0]
+    limits[0] = 0
+    for row in range(start.shape[0]):
+        pace = np.searchsorted(pace_time, start[row], side="right") - 1
+        done = work[pace] + pace_rate[pace] * (start[row] - pace_time[pace])
+        sample, last = offsets[owner[row]], offsets[owner[row] + 1]
+        now = np.int64(0)
+        while sample < last:
+            held = samples[sample]
+            power, rate = pace_power[pace], pace_rate[pace]
+            out[count].time = now
+            out[count].dc = np.int64(np.rint(held.dc * power))
+            out[count].cpu = np.int64(np.rint(held.cpu * power))
+            out[count].gpu = np.int64(np.rint(held.gpu * power))
+            out[count].flops = np.int64(np.rint(held.flops * rate))
+            if count > limits[row] and out[count - 1].time == now:
+                out[count - 1] = out[count]
+            else:
+                count += 1
+            coming = np.iinfo(np.int64).max
+            if sample + 1 < last:
+                left = done + samples[sample + 1].time - (work[pace] + rate * (start[row] + now - pace_time[pace]))
+                coming = now + max(np.int64(np.rint(left / rate)), 0)
+            if pace + 1 < paces and pace_time[pace + 1] - start[row] <= coming:
+                now = pace_time[pace + 1] - start[row]
+                pace += 1
+            elif sample + 1 < last:
+                now = coming
+                sample += 1
+            else:
+                break
+            if start[row] + now >= end[row]:
+                break
+        limits[row + 1] = count
+
+
+@kernel()
 def place_lowest(start, end, nodes, size, offsets, out):
     """Give each occupation (by start, at one instant ends first) the lowest free nodes; return whether all had room."""
     rows = start.shape[0]

@@ -30,6 +30,7 @@ from twin_gym.kernels.nodes import (
     reserve_by_node,
 )
 from twin_gym.kernels.order import moves, refresh, score_moving
+from twin_gym.kernels.pace import MILLI
 from twin_gym.kernels.queue import heap_push, plan_insert, sort_queue
 from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
 
@@ -43,7 +44,8 @@ def start_job(who, start, end, row):
     job[who].end = end
     job[who].phase = RUNNING
     job[who].turn = turn
-    heap_push(row.heap, running, end, who, turn)
+    key = end if row.paces.shape[0] == 0 else sim.work + (end - sim.clock) * MILLI
+    heap_push(row.heap, running, key, who, turn)
     plan_insert(row.plan, running, start + job[who].plan, who, turn)
     row.started[sim.started] = who
     sim.started += 1

@@ -93,7 +93,11 @@ SETUP = np.dtype(
         ("placement", np.int64),
         ("by_node", np.int64),  # 1: reservations are always kept on named nodes
         ("powered", np.int64),  # 1: there is a power cap, or idle nodes are switched off
-        ("cap", np.int64),  # what running jobs may draw above idle, W
+        ("cap", np.int64),  # what running jobs may draw above idle, at the lowest frequency if they are slowed, W
+        ("limit", np.float64),  # above which running jobs are slowed, W above idle (inf: they are not)
+        ("floor", np.float64),  # lowest frequency, share of the full one
+        ("exponent", np.float64),  # power above idle goes with this power of the frequency
+        ("sensitivity", np.float64),  # share of a job's time that goes with 1 / frequency
         ("idle_timeout", np.int64),  # after which an idle node is switched off, s
         ("shutdown", np.int64),  # how long that takes, s
         ("boot", np.int64),  # how long booting takes, s
@@ -137,6 +141,8 @@ SIM = np.dtype(
         ("runs", np.int64),  # entries of the placement log
         ("drawn", np.int64),  # believed power of the running jobs above idle, W
         ("naps", np.int64),  # entries of the log of nodes that were off
+        ("work", np.int64),  # what a job that ran all the time would have done, ms of full speed
+        ("paces", np.int64),  # entries of the log of frequencies
         ("lost", np.int64),  # entries of the log of killed and requeued attempts
     ]
 )
@@ -176,6 +182,8 @@ LOST = np.dtype([("start", np.int64), ("end", np.int64), ("job", np.int64)], ali
 SLEEP = np.dtype([("ready", np.int64), ("down", np.int64)], align=True)
 # An entry of the log of sleep: switched off, switched on, and ready after that.
 NAP = np.dtype([("node", np.int64), ("off", np.int64), ("on", np.int64), ("ready", np.int64)], align=True)
+# An entry of the log of frequencies: from `time` on all jobs run at this share of the full one.
+PACE = np.dtype([("time", np.int64), ("frequency", np.float64)], align=True)
 # A user's decayed node-seconds, the time of their last update and the nodes that add to them.
 USAGE = np.dtype([("amount", np.float64), ("time", np.int64), ("nodes", np.int64)], align=True)
 
@@ -208,6 +216,7 @@ class State(NamedTuple):
     boot: Int  # (E, J) for how long the job's nodes have booted before it could run, s
     sleep: Records  # (E, N) SLEEP; (E, 0) unless idle nodes are switched off, as what follows
     naps: Records  # (E, M) NAP
+    paces: Records  # (E, L) PACE; (E, 0) unless jobs are slowed under a cap
     tally: Records  # (E, 1) TALLY; (E, 0) unless the twin is an environment, as what follows
     share: Records  # (E, U) SHARE
 
@@ -238,6 +247,7 @@ def row_of(st, e):
         borrowed(st.boot[e]),
         borrowed(st.sleep[e]),
         borrowed(st.naps[e]),
+        borrowed(st.paces[e]),
         borrowed(st.tally[e]),
         borrowed(st.share[e]),
     )
