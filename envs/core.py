@@ -228,9 +228,10 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         chosen = np.asarray(options.get("reset_mask", np.ones(self.num_envs, np.bool_)), np.bool_)
         if chosen.shape != (self.num_envs,):
             raise OptionError(f"options['reset_mask'] must hold {self.num_envs} truth values.")
-        seeds = seed
-        if not isinstance(seeds, Sequence):
-            seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
+        if seed is None or isinstance(seed, int | np.integer):
+            seeds: Sequence[int | None] = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        else:
+            seeds = seed
         if len(seeds) != self.num_envs:
             raise OptionError(f"seed must be one number or {self.num_envs} of them.")
         if not self._rngs:

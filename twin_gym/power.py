@@ -295,12 +295,14 @@ class PowerHistory:
     @property
     def flops(self) -> Floats:
         """(T,), flop/s."""
-        return self.instants["flops"] * _KILO
+        flops: Floats = self.instants["flops"] * _KILO
+        return flops
 
     @property
     def utilization(self) -> Floats:
         """Share of the nodes in service that hold a job, (T,)."""
-        return self.instants["busy"] / max(self.model.system.nodes, 1)
+        share: Floats = self.instants["busy"] / max(self.model.system.nodes, 1)
+        return share
 
     def energy(self, watts: Floats | None = None) -> float:
         """Return the integral over time of a series such as `total` (the default), J."""
