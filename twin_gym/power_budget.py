@@ -31,9 +31,9 @@ def job_watts(
     OptionError
         If `power` does not fit the workload.
     """
-    if not config.powered:
+    if not config.powered and power is None:
         return None
-    if config.power_cap is None:
+    if config.power_cap is None and power is None:
         return np.zeros(len(workload), np.int64)
     watts = believed_watts(system, workload) if power is None else np.asarray(power, np.float64)
     if watts.shape != (len(workload),) or not np.all(np.isfinite(watts)) or (len(watts) and watts.min() < 0):

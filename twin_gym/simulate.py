@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 _STRIDE = 100_000  # instants between two looks at Ctrl-C and the progress bar: some 20 ms
 
 
-def run(twin: Twin, until: int | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+def run(
+    twin: Twin,
+    until: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[Twin], None] | None = None,
+) -> None:
     """Advance a twin to its end in strides, so that it can be watched and interrupted."""
     total = len(twin.workload)
     while twin.advance(until, _STRIDE) == "events":
         if progress is not None:
             progress(twin.arrived, total)
+        if watch is not None:
+            watch(twin)
     if progress is not None:
         progress(total, total)
 
@@ -48,6 +55,7 @@ def simulate(
     power: np.ndarray | None = None,
     until: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[Twin], None] | None = None,
     **options: Any,
 ) -> Result:
     """Schedule a workload on a system and return what happened.
@@ -73,6 +81,8 @@ def simulate(
         Stop at this time, s since the workload's epoch; without it, when all jobs have ended.
     progress : callable, optional
         Called now and then with the number of jobs submitted so far and of all jobs.
+    watch : callable, optional
+        Called now and then with the twin, to look at; it must not be changed.
     **options
         The other fields of `RunConfig`: estimates, semantics, kill_at_request, depth, window, placement, seed, tau,
         multifactor.
@@ -88,7 +98,7 @@ def simulate(
     """
     choices = {"policy": policy, "backfill": backfill, **options}
     twin = Twin(system, workload, outages=outages, predicted=predicted, power=power, **choices)
-    run(twin, until, progress)
+    run(twin, until, progress, watch)
     return twin.result()
 
 

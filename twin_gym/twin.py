@@ -230,6 +230,26 @@ class Twin:
         return self._counter("arrived")
 
     @property
+    def running(self) -> int:
+        """Number of running jobs."""
+        return self._counter("running")
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting jobs."""
+        return self._counter("end") - self._counter("first")
+
+    @property
+    def utilization(self) -> float:
+        """Share of the nodes that are busy (or down), 0 to 1."""
+        return 1.0 - self._counter("free") / max(self.system.nodes, 1)
+
+    @property
+    def drawn(self) -> float | None:
+        """What running jobs are believed to draw above idle nodes, W; None if the twin does not follow it."""
+        return float(self._counter("drawn")) if len(self._jobs.watts) else None
+
+    @property
     def state(self) -> View:
         """What is visible now."""
         st = self._state

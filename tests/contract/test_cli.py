@@ -19,6 +19,7 @@ from twin_gym.commands.arguments import prepare
 from twin_gym.commands.guide import guide
 from twin_gym.commands.names import groups
 from twin_gym.config import Multifactor, RunConfig
+from twin_gym.power import ASSUMED
 
 SMALL = ["workload.jobs=60", "workload.capacity=32", "figures=false"]
 CSV = "id,submit,runtime,requested_time,nodes,user\n1,0,100,200,2,ann\n2,10,50,60,4,bob\n3,20,400,300,1,ann\n"
@@ -67,9 +68,11 @@ def test_every_system_composes_into_the_system_that_python_loads(
 def test_the_schema_has_the_defaults_of_python() -> None:
     command = schema.SimulateCommand()
     for name, value in RunConfig().to_dict().items():
-        if name != "multifactor":
+        if name not in ("multifactor", "slowing"):
             assert getattr(command, name) == value, name
     assert vars(command.multifactor) == vars(Multifactor())
+    assert vars(command.slowing) == vars(tg.Slowing())
+    assert command.facility.assumed == ASSUMED
     compare = inspect.signature(tg.compare).parameters
     assert tuple(schema.CompareCommand().policies) == compare["policies"].default
     assert tuple(schema.CompareCommand().backfills) == compare["backfills"].default

@@ -12,9 +12,20 @@ if TYPE_CHECKING:
     from twin_gym.facility import Facility
     from twin_gym.result import Result
     from twin_gym.system import System
+    from twin_gym.workload import Workload
 
 COMPARED = ("facility_energy", "power_max", "pue", "cost", "co2_kg")
 """What a comparison shows of `Facility.summary`."""
+
+
+def followed_power(system: System, workload: Workload, config: Command) -> dict[str, Any]:
+    """Return what lets the twin follow the machine's power while it runs (`power`, `idle_w`), if that is wanted."""
+    if not config.facility.on:
+        return {}
+    from twin_gym.power import PowerModel
+
+    model = PowerModel(system, assumed=config.facility.assumed)
+    return {"power": model.believed(workload), "idle_w": model.idle}
 
 
 def operated(result: Result, system: System, config: Command) -> Facility | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from twin_gym.commands import directories, progress
-from twin_gym.commands.facility import COMPARED, operated, tell
+from twin_gym.commands.facility import COMPARED, followed_power, operated, tell
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
 from twin_gym.commands.tables import Row, console, describe, print_runs, run_table, tell_losses
@@ -51,7 +51,8 @@ class Session:
         )
         options = run_options(config)
         system, workload, outages, until = self.reader.inputs(config, fitted=job.fitted)
-        with progress.bar("Scheduling", wanted=config.progress) as report:
+        followed = followed_power(system, workload, config)
+        with progress.live("Scheduling", idle_w=followed.pop("idle_w", 0.0), wanted=config.progress) as shown:
             result = simulate(
                 system,
                 workload,
@@ -59,7 +60,8 @@ class Session:
                 config.backfill,
                 outages=outages,
                 until=until,
-                progress=report,
+                **shown,
+                **followed,
                 **options,
             )
         facility = operated(result, system, config)

@@ -73,3 +73,11 @@ def instant(value: int | float | str, key: str, epoch: int | None) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp()) - epoch
+
+
+def clock_of(second: int, epoch: int | None) -> str:
+    """Write a second of a workload as date and time (UTC), or as days and time where the log does not know its date."""
+    if epoch is not None:
+        return datetime.fromtimestamp(epoch + second, UTC).strftime("%Y-%m-%d %H:%M")
+    days, rest = divmod(second, _SECONDS["d"])
+    return f"day {days} {rest // 3600:02d}:{rest // 60 % 60:02d}"
