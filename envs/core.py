@@ -151,6 +151,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
             values=np.zeros((num_envs, tally.COUNT)),
             terms=np.zeros((num_envs, tally.COUNT)),
             filled=np.zeros(num_envs, np.int64),
+            plan=np.zeros(num_envs, tasks.PLAN),
             decisions=np.zeros(num_envs, np.int64),
         )
         self._buffers.observation[:] = 0.0
@@ -247,13 +248,19 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         self._begin(np.flatnonzero(chosen), drawn=first is None)
         return self._observation(), self._info()
 
-    def _begin(self, which: npt.NDArray[np.int64], *, drawn: bool = True) -> None:
-        """Begin an episode in some environments."""
+    def _place(self, which: npt.NDArray[np.int64], *, drawn: bool = True) -> None:
+        """Say where the next episodes of some environments lie."""
         if drawn:
             for e in which:
                 self._setups["first"][e] = self.episodes.draw(self._rngs[e])
         self._setups["clock"][which] = self._jobs.submit[self._setups["first"][which]]
-        batch.begin(which, self._task, self._jobs, self._outages, self._setups, self._state, self._buffers)
+
+    def _begin(self, which: npt.NDArray[np.int64], *, drawn: bool = True) -> None:
+        """Begin an episode in some environments."""
+        self._place(which, drawn=drawn)
+        actions = np.full(self.num_envs, batch.NOTHING)
+        actions[which] = batch.BEGIN
+        self._kernel(0, self.num_envs, actions)
         self._over[which] = False
 
     def step(
@@ -267,9 +274,10 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         if over.any():
             if self.autoreset_mode != AutoresetMode.NEXT_STEP:
                 raise OptionError("an episode is over; reset it first: reset(options={'reset_mask': ...}).")
-            self._step_some(np.flatnonzero(~over), actions)
-            self._begin(np.flatnonzero(over))
-        elif self._pool is None:
+            self._place(np.flatnonzero(over))
+            actions = np.where(over, batch.BEGIN, actions)
+            over[:] = False
+        if self._pool is None:
             self._kernel(0, self.num_envs, actions)
         else:
             list(self._pool.map(lambda ends: self._kernel(ends[0], ends[1], actions), self._ranges))
@@ -290,10 +298,6 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
 
     def _kernel(self, low: int, high: int, actions: npt.NDArray[np.int64]) -> None:
         batch.step(low, high, actions, self._task, self._jobs, self._outages, self._setups, self._state, self._buffers)
-
-    def _step_some(self, which: npt.NDArray[np.int64], actions: npt.NDArray[np.int64]) -> None:
-        for e in which.tolist():
-            self._kernel(e, e + 1, actions)
 
     def _observation(self, copy: bool = False) -> Any:
         flat = self._buffers.observation

@@ -23,16 +23,15 @@ from twin_gym.kernels.tasks import (
     SELECT,
     accept,
     backfill_one,
-    dispatch,
-    hold,
+    drive,
+    forget,
     is_something_coming,
     mask_candidates,
     mask_queue,
     select,
-    to_candidates,
-    to_decision,
-    to_pick,
 )
+
+BEGIN, NOTHING = -1_000_000_001, -1_000_000_002  # instead of an action
 
 
 class Task(NamedTuple):
@@ -64,6 +63,7 @@ class Buffers(NamedTuple):
     values: npt.NDArray[np.float64]  # (E, COUNT) of the objectives so far
     terms: npt.NDArray[np.float64]  # (E, COUNT) of the reward of the last step
     filled: npt.NDArray[np.int64]  # (E,) jobs that the observation holds
+    plan: npt.NDArray[np.void]  # (E,) PLAN
     decisions: npt.NDArray[np.int64]  # (E,) steps of the episode
 
 
@@ -95,24 +95,16 @@ def write_observation(e, task, jobs, setup, row, buffers):
     observe.observe_releases(task.horizon, setup, row, out[state_end:])
 
 
-@inner()
-def next_decision(e, task, jobs, outages, setups, st, buffers):
-    """Let time run to the next decision of the task; return whether the episode is over."""
-    if task.kind == BACKFILL:
-        return to_candidates(jobs, outages, setups, st, e, task.window)
-    if task.kind == INSPECT:
-        return to_pick(jobs, outages, setups, st, e)
-    return to_decision(jobs, outages, setups, st, e, task.window, task.meaning)
-
-
 @kernel()
 def step(low, high, actions, task, jobs, outages, setups, st, buffers):
-    """Step the environments low .. high - 1; those whose episode is over must not be among them.
+    """Step some environments, or begin an episode in them.
 
     Parameters
     ----------
     low, high : int
+        The environments low .. high - 1.
     actions : (E,) int64
+        BEGIN: begin an episode; NOTHING: leave it alone.
     task : Task
     jobs, outages, setups, st : Jobs, Outages, (E,) SETUP, State
     buffers : Buffers
@@ -121,53 +113,49 @@ def step(low, high, actions, task, jobs, outages, setups, st, buffers):
     jobs, outages = borrow_jobs(jobs), borrow_outages(outages)
     now = np.zeros(buffers.values.shape[1])
     for e in range(low, high):
-        setup, row = setups[e], row_of(st, e)
         action = actions[e]
-        if task.kind == SELECT:
-            done_so = select(action, task.window, task.meaning, jobs, outages, setups, st, e)
+        if action == NOTHING:
+            continue
+        setup, row, plan = setups[e], row_of(st, e), buffers.plan[e]
+        fresh = action == BEGIN
+        done_so = True
+        if fresh:
+            reset(jobs, outages, setups, st, e)
+            forget(plan)
+            # what happens before the first decision counts for the first step
+            objectives(row.tally[0], setup, buffers.values[e])
+        elif task.kind == SELECT:
+            done_so = select(action, task.window, task.meaning, jobs, setup, row, plan)
         elif task.kind == DISPATCH:
             done_so = 0 <= action < task.policies.shape[0]
             if done_so:
-                policy, backfill = task.policies[action], task.backfills[action]
-                dispatch(policy, backfill, jobs, outages, setups, st, e)
-                hold(task.interval, policy, backfill, jobs, outages, setups, st, e)
+                plan.policy, plan.backfill = task.policies[action], task.backfills[action]
+                plan.pass_due = 1
+                plan.hold = row.sim[0].clock + task.interval
             else:
                 row.sim[0].due = 0
         elif task.kind == BACKFILL:
             done_so = backfill_one(action, task.window, jobs, setup, row)
         else:
-            done_so = accept(action, task.interval, jobs, outages, setups, st, e)
+            done_so = accept(action, task.interval, jobs, setup, row, plan)
         if not done_so:
             row.tally[0].invalid += 1.0
-        over = next_decision(e, task, jobs, outages, setups, st, buffers)
+        over = drive(task.kind, task.meaning, task.window, jobs, outages, setups, st, e, plan)
         objectives(row.tally[0], setup, now)
         reward = 0.0
         for k in range(now.shape[0]):
             term = 0.0
-            if task.dense:
+            if fresh:
+                pass
+            elif task.dense:
                 term = task.weights[k] * (now[k] - buffers.values[e, k])
             elif over:
                 term = task.weights[k] * now[k]
             buffers.terms[e, k] = term
-            buffers.values[e, k] = now[k]
             reward += term
+            if not fresh:
+                buffers.values[e, k] = now[k]
         buffers.reward[e] = reward
-        buffers.terminated[e] = over
-        buffers.decisions[e] += 1
+        buffers.terminated[e] = over and not fresh
+        buffers.decisions[e] = 0 if fresh else buffers.decisions[e] + 1
         write_observation(e, task, jobs, setup, row, buffers)
-
-
-@kernel()
-def begin(chosen, task, jobs, outages, setups, st, buffers):
-    """Begin an episode in each of the chosen environments, (n,) int64, and run to its first decision."""
-    jobs_, outages_ = borrow_jobs(jobs), borrow_outages(outages)
-    for e in chosen:
-        reset(jobs, outages, setups, st, e)
-        # what happens before the first decision counts for the first step
-        objectives(row_of(st, e).tally[0], setups[e], buffers.values[e])
-        next_decision(e, task, jobs_, outages_, setups, st, buffers)
-        buffers.terms[e, :] = 0.0
-        buffers.reward[e] = 0.0
-        buffers.terminated[e] = False
-        buffers.decisions[e] = 0
-        write_observation(e, task, jobs_, setups[e], row_of(st, e), buffers)

@@ -1,7 +1,8 @@
-"""What an agent may decide: each task turns an action into starts and lets time run to the next decision.
+"""What an agent may decide: each task turns an action into starts, and says when there is something to decide again.
 
 Every task of an environment stops at a pass with jobs in the queue, applies the action, and goes on with the ordinary
-event loop; none has scheduling rules of its own.
+event loop; none has scheduling rules of its own. What an action leaves to be done later is noted in a PLAN. Only
+`drive` calls the event loop, for whatever calls it is compiled with all of it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,34 @@ from twin_gym.kernels.order import moves, order_queue
 from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
 from twin_gym.kernels.queue import queue_place
 from twin_gym.kernels.schedule import close_places, schedule_by_count, start_now
-from twin_gym.kernels.state import DECISION, DONE, NEVER, NONE, QUEUED, UNTIL, row_of
+from twin_gym.kernels.state import DONE, NEVER, NONE, QUEUED, UNKNOWN, UNTIL, row_of
 
 # what a pick that does not fit means
 BLOCK, RESERVE, MASK = range(3)
 # tasks
 SELECT, DISPATCH, BACKFILL, INSPECT, WEIGHTS = range(5)
+
+
+# What an action has left to be done before the next decision.
+PLAN = np.dtype(
+    [
+        ("block", np.int64),  # job that must start before anything else is decided, -1 none
+        ("pass_due", np.int64),  # 1: the pass that is due is done by `policy` and `backfill`
+        ("hold", np.int64),  # so is every pass before this time, s
+        ("policy", np.int64),
+        ("backfill", np.int64),
+        ("ask", np.int64),  # a pass is due at this time, whatever happens, s (NEVER: none)
+    ]
+)
+
+
+@inner()
+def forget(plan):
+    """Leave nothing to be done."""
+    plan.block = -1
+    plan.pass_due = 0
+    plan.hold = UNKNOWN
+    plan.ask = NEVER
 
 
 @inner(forceinline=True)
@@ -96,45 +119,6 @@ def pass_with_head(place, backfill, jobs, setup, row):
         back_to_order(setup, row)
 
 
-@inner()
-def to_decision(jobs, outages, setups, st, e, window, meaning):
-    """Let time run until there is something to decide on; return True when the episode is over.
-
-    Where only fitting jobs may be picked, a pass in which no visible job fits is no decision.
-    """
-    setup, row = setups[e], row_of(st, e)
-    sim = row.sim[0]
-    while True:
-        if sim.due and sim.end > sim.first:
-            order_once(jobs, setup, row)
-            if meaning != MASK:
-                return False
-            for i in range(sim.first, min(sim.end, sim.first + window)):
-                if fits(row.queue[i], jobs, setup, row):
-                    return False
-        sim.due = 0
-        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
-            return True
-
-
-@inner()
-def block_on(who, jobs, outages, setups, st, e):
-    """Let time run until a waiting job fits, and start it; until then others are backfilled as the twin is set up."""
-    setup, row = setups[e], row_of(st, e)
-    sim = row.sim[0]
-    while True:
-        place = sim.first
-        while row.queue[place] != who:
-            place += 1
-        if fits(who, jobs, setup, row):
-            start_at(place, jobs, setup, row)
-            return
-        if setup.backfill != NONE:
-            pass_with_head(place, setup.backfill, jobs, setup, row)
-        sim.due = 0
-        advance(jobs, outages, setups, st, e, NEVER, -1, True)
-
-
 @inner(forceinline=True)
 def is_something_coming(setup, row):
     """Tell whether anything will happen without anybody's doing."""
@@ -157,12 +141,11 @@ def wait(window, jobs, setup, row):
 
 
 @inner()
-def select(action, window, meaning, jobs, outages, setups, st, e):
+def select(action, window, meaning, jobs, setup, row, plan):
     """Pick the job at a place of the visible queue, or (`action == window`) wait for the next event.
 
     Returns whether the action could be done as it was meant.
     """
-    setup, row = setups[e], row_of(st, e)
     sim = row.sim[0]
     place = sim.first + action
     if action == window:
@@ -174,7 +157,7 @@ def select(action, window, meaning, jobs, outages, setups, st, e):
     if fits(who, jobs, setup, row):
         start_at(place, jobs, setup, row)
     elif meaning == BLOCK:
-        block_on(who, jobs, outages, setups, st, e)
+        plan.block = who
     elif meaning == RESERVE:
         pass_with_head(place, setup.backfill, jobs, setup, row)
         sim.due = 0
@@ -185,23 +168,19 @@ def select(action, window, meaning, jobs, outages, setups, st, e):
 
 
 @inner()
-def dispatch(policy, backfill, jobs, outages, setups, st, e):
-    """Do the pass that is due by a policy and a backfill mode."""
-    row = row_of(st, e)
-    do_pass(jobs, outages, setups[e], row, policy, backfill)
-    row.sim[0].due = 0
-
-
-@inner()
-def hold(interval, policy, backfill, jobs, outages, setups, st, e):
-    """Let the chosen policy do every pass until an interval is over (0: only the one that it has done)."""
-    sim = row_of(st, e).sim[0]
-    until = sim.clock + interval
-    while sim.clock < until:
-        if sim.due:
-            dispatch(policy, backfill, jobs, outages, setups, st, e)
-        if advance(jobs, outages, setups, st, e, until, -1, True) != DECISION:
-            return
+def block_on(jobs, setup, row, plan):
+    """Start the job on which everything waits, if it fits; else backfill others behind it as the twin is set up."""
+    sim = row.sim[0]
+    place = sim.first
+    while row.queue[place] != plan.block:
+        place += 1
+    if fits(plan.block, jobs, setup, row):
+        start_at(place, jobs, setup, row)
+        plan.block = -1
+        return
+    if setup.backfill != NONE:
+        pass_with_head(place, setup.backfill, jobs, setup, row)
+    sim.due = 0
 
 
 @inner()
@@ -233,21 +212,15 @@ def head_shadow(setup, row):
 
 
 @inner()
-def to_candidates(jobs, outages, setups, st, e, window):
-    """Let time run until jobs may be backfilled behind the protected head; return True when the episode is over."""
-    setup, row = setups[e], row_of(st, e)
+def has_candidate(window, jobs, setup, row):
+    """Start jobs up to the first that does not fit; tell whether others may be backfilled behind it."""
     sim = row.sim[0]
-    while True:
-        if sim.due:
-            order_once(jobs, setup, row)
-            if start_in_order(jobs, setup, row):
-                shadow, extra = head_shadow(setup, row)
-                for place in range(sim.first + 1, min(sim.end, sim.first + window)):
-                    if is_candidate(place, shadow, extra, jobs, setup, row):
-                        return False
-        sim.due = 0
-        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
-            return True
+    if start_in_order(jobs, setup, row):
+        shadow, extra = head_shadow(setup, row)
+        for place in range(sim.first + 1, min(sim.end, sim.first + window)):
+            if is_candidate(place, shadow, extra, jobs, setup, row):
+                return True
+    return False
 
 
 @inner()
@@ -268,38 +241,71 @@ def backfill_one(action, window, jobs, setup, row):
 
 
 @inner()
-def to_pick(jobs, outages, setups, st, e):
-    """Let time run until the first job of the queue fits, others being backfilled; return True when all is over."""
-    setup, row = setups[e], row_of(st, e)
-    sim = row.sim[0]
-    while True:
-        if sim.due and sim.end > sim.first:
-            order_once(jobs, setup, row)
-            if fits(row.queue[sim.first], jobs, setup, row):
-                return False
-            if setup.backfill != NONE:
-                pass_with_head(sim.first, setup.backfill, jobs, setup, row)
-        sim.due = 0
-        if advance(jobs, outages, setups, st, e, NEVER, -1, True) == DONE:
-            return True
-
-
-@inner()
-def accept(action, interval, jobs, outages, setups, st, e):
+def accept(action, interval, jobs, setup, row, plan):
     """Start the first job of the queue (action 0), or reject it for now (1) and look again after `interval` s at most.
 
     Returns whether the action could be done: where nothing is left to come, nothing can be rejected.
     """
-    setup, row = setups[e], row_of(st, e)
     sim = row.sim[0]
     if action == 1 and is_something_coming(setup, row):
         sim.due = 0
-        until = sim.clock + interval if interval > 0 else NEVER
-        if advance(jobs, outages, setups, st, e, until, -1, True) == UNTIL:
-            sim.due = 1
+        if interval > 0:
+            plan.ask = sim.clock + interval
         return True
-    start_at(sim.first, jobs, setup, row)
+    if sim.end > sim.first:
+        start_at(sim.first, jobs, setup, row)
+    else:
+        sim.due = 0
     return action == 0
+
+
+@inner()
+def is_decision(kind, meaning, window, jobs, setup, row):
+    """Tell whether the pass that is due, with jobs in the queue, holds something to decide on.
+
+    Where only fitting jobs may be picked, a pass in which no visible job fits is none.
+    """
+    sim = row.sim[0]
+    order_once(jobs, setup, row)
+    if kind == BACKFILL:
+        return has_candidate(window, jobs, setup, row)
+    if kind == INSPECT:
+        if fits(row.queue[sim.first], jobs, setup, row):
+            return True
+        if setup.backfill != NONE:
+            pass_with_head(sim.first, setup.backfill, jobs, setup, row)
+        return False
+    if kind == DISPATCH or meaning != MASK:
+        return True
+    for place in range(sim.first, min(sim.end, sim.first + window)):
+        if fits(row.queue[place], jobs, setup, row):
+            return True
+    return False
+
+
+@inner()
+def drive(kind, meaning, window, jobs, outages, setups, st, e, plan):
+    """Do what is left to be done and let time run to the next decision; return True when the episode is over."""
+    setup, row = setups[e], row_of(st, e)
+    sim = row.sim[0]
+    while True:
+        if sim.due and sim.end > sim.first:
+            if plan.block >= 0:
+                block_on(jobs, setup, row, plan)
+                continue
+            if plan.pass_due or sim.clock < plan.hold:
+                do_pass(jobs, outages, setup, row, plan.policy, plan.backfill)
+                plan.pass_due = 0
+            elif is_decision(kind, meaning, window, jobs, setup, row):
+                plan.ask = NEVER
+                return False
+        sim.due = 0
+        code = advance(jobs, outages, setups, st, e, plan.ask, -1, True)
+        if code == UNTIL:
+            plan.ask = NEVER
+            sim.due = 1
+        elif code == DONE:
+            return True
 
 
 @inner()
