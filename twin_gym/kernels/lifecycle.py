@@ -6,7 +6,7 @@ import numpy as np
 
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
-from twin_gym.kernels.order import LAST_FORMULA, MULTIFACTOR, charge, fixed_score, formula, length_of, moves
+from twin_gym.kernels.order import MULTIFACTOR, charge, fixed_score, formula, is_formula, length_of, moves
 from twin_gym.kernels.queue import heap_pop, make_room, plan_remove, queue_place
 from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED
 from twin_gym.kernels.tally import tally_start
@@ -22,7 +22,7 @@ def enter(who, policy, jobs, setup, job):
     job[who].wait = length_of(jobs, row, setup.wait_length)
     job[who].plan = length_of(jobs, row, setup.plan_length)
     job[who].run = length_of(jobs, row, setup.run_length)
-    if policy <= LAST_FORMULA:
+    if is_formula(policy):
         if not moves(policy):
             t, n = np.float64(job[who].request), np.float64(job[who].nodes)
             s = np.float64(job[who].submit - jobs.submit[setup.first])

@@ -39,13 +39,19 @@ PRIORITY = 21
 MULTIFACTOR = 22
 REPLAY = 23
 RANDOM = 24
-LAST_FORMULA = BAL  # up to here a score needs nothing but the job, the clock and the queue
+MOVING = 100  # formulas that are added: numbers from 25 on, or from here on if their order changes as time passes
 
 
 @kernel(forceinline=True)
 def moves(policy):
     """Tell whether the order by this policy changes as time passes."""
-    return SEXP <= policy <= UNICEP or policy == BAL or policy == MULTIFACTOR
+    return SEXP <= policy <= UNICEP or policy == BAL or policy == MULTIFACTOR or policy >= MOVING
+
+
+@kernel(forceinline=True)
+def is_formula(policy):
+    """Tell whether a score by this policy needs nothing but the job, the clock and the queue."""
+    return policy <= BAL or policy > RANDOM
 
 
 @kernel()
