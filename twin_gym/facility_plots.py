@@ -114,7 +114,7 @@ def _curve(
         axes.stairs(1e-6 * high.high, axis(edges), baseline=1e-6 * low.low, fill=True, color=color, alpha=0.17)
         stairs("it", VERMILION, "-", "IT: devices and switches")
     if column == "tower_return":
-        stairs("supply", GREEN, "-", "supply to the machine")
+        stairs("supply", GREEN, "-", "primary supply")
         stairs("wet_bulb", INK, ":", "wet bulb outside")
 
 

@@ -270,22 +270,26 @@ class PowerHistory:
     @cached_property
     def total(self) -> Floats:
         """Power from the mains, (T,), W: devices, switches, all conversion losses, constant CDU pumps."""
-        return self.instants["total"] / NANO + self.model.pumps
+        total: Floats = self.instants["total"] / NANO + self.model.pumps
+        return total
 
     @cached_property
     def it(self) -> Floats:
         """Power of devices (direct current) and switches, (T,), W."""
-        return self.instants["dc"] / NANO + self.model.switches
+        it: Floats = self.instants["dc"] / NANO + self.model.switches
+        return it
 
     @cached_property
     def rectifier_loss(self) -> Floats:
         """(T,), W."""
-        return (self.instants["total"] - self.instants["load"]) / NANO
+        lost: Floats = (self.instants["total"] - self.instants["load"]) / NANO
+        return lost
 
     @cached_property
     def converter_loss(self) -> Floats:
         """Of the nodes' own converters, (T,), W."""
-        return (self.instants["load"] - self.instants["dc"]) / NANO - self.model.switches
+        lost: Floats = (self.instants["load"] - self.instants["dc"]) / NANO - self.model.switches
+        return lost
 
     @property
     def loss(self) -> Floats:
