@@ -14,7 +14,6 @@ from twin_gym.errors import OptionError, TwinGymError
 from twin_gym.ragged import Trace
 from twin_gym.series import Series
 
-
 EPOCH = 1_700_000_000
 
 
