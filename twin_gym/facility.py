@@ -18,7 +18,8 @@ from twin_gym.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-    from twin_gym.cooling import PlantHistory
+    from twin_gym.cooling import Plant, PlantHistory
+    from twin_gym.cooling.fmu import FmuPlant
     from twin_gym.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -139,6 +140,7 @@ def operate(
     workload: Workload | None = None,
     resolution: int | None = None,
     cooling: bool = True,
+    plant: Plant | FmuPlant | None = None,
     surroundings: Surroundings | None = None,
     weather: Any = None,
     price: Any = None,
@@ -161,6 +163,8 @@ def operate(
         cost and CO2 of the electrical part are exact whatever it is.
     cooling : bool
         Whether to run the cooling plant that the system describes.
+    plant : Plant or FmuPlant, optional
+        Run this one instead.
     surroundings : Surroundings, optional
         Weather, price and carbon intensity; or say which:
     weather, price, carbon
@@ -183,25 +187,32 @@ def operate(
     if resolution is None:
         span = finish - begin
         resolution = 15 if span <= 2 * _DAY else 60 if span <= 14 * _DAY else 900
-    with_plant = cooling and machine.cooling is not None
+    with_plant = cooling and (machine.cooling is not None or plant is not None)
     power = power_history(result, system, per_cdu=resolution if with_plant else None, workload=workload, **options)
     if surroundings is None:
         reach = (begin, int(power.time[-1]) + resolution)
         surroundings = Surroundings.of(
             machine, result.scenario.epoch, reach, weather=weather, price=price, carbon=carbon, seed=seed
         )
-    plant = _cooled(machine, power, surroundings, resolution) if with_plant else None
-    return Facility(result, power, surroundings, plant, resolution)
+    history = _cooled(machine, power, surroundings, resolution, plant) if with_plant else None
+    return Facility(result, power, surroundings, history, resolution)
 
 
-def _cooled(system: System, power: PowerHistory, surroundings: Surroundings, resolution: int) -> PlantHistory:
-    """Run the plant over the heat of the machine."""
+def _cooled(
+    system: System,
+    power: PowerHistory,
+    surroundings: Surroundings,
+    resolution: int,
+    plant: Plant | FmuPlant | None,
+) -> PlantHistory:
+    """Run a plant over the heat of the machine."""
     from twin_gym.cooling import Plant
 
-    assert system.cooling is not None
     heat = power.heat()
     times = int(power.time[0]) + resolution * np.arange(len(heat))
     wet_bulb = surroundings.weather.wet_bulb.at(times + resolution // 2)
-    plant = Plant(system.cooling, cdus=system.cdus)
+    if plant is None:
+        assert system.cooling is not None
+        plant = Plant(system.cooling, cdus=system.cdus)
     plant.reset(heat[0], float(wet_bulb[0]))
     return plant.run(heat, wet_bulb, float(resolution))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twin_gym.commands.schema import Command
 from twin_gym.commands.tables import amount
+from twin_gym.errors import OptionError
 
 if TYPE_CHECKING:
     from twin_gym.facility import Facility
@@ -35,7 +36,15 @@ def operated(result: Result, system: System, config: Command) -> Facility | None
         return None
     from twin_gym.facility import operate
 
-    return operate(result, system, seed=config.seed, **wanted)
+    fmu, mapping = wanted.pop("fmu"), wanted.pop("mapping")
+    if (fmu is None) != (mapping is None):
+        raise OptionError("facility.fmu and facility.mapping go together: an FMU, and what its variables mean.")
+    plant = None
+    if fmu is not None:
+        from twin_gym.cooling.fmu import FmuPlant
+
+        plant = FmuPlant(fmu, mapping, system.cdus)
+    return operate(result, system, seed=config.seed, plant=plant, **wanted)
 
 
 def tell(facility: Facility) -> str:

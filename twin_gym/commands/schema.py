@@ -157,6 +157,8 @@ class FacilityKeys:
 
     on: bool = key(False, "work out power, cooling, cost and CO2, too")
     cooling: bool = key(True, "run the cooling plant, where the system describes one")
+    fmu: str | None = key(None, "an FMU to take the plant's place (needs facility.mapping)")
+    mapping: str | None = key(None, "a YAML file: which variables of the FMU mean what")
     resolution: int | None = key(None, "length of a bin, s (null: 15, 60 or 900 by the length of the run)")
     weather: Any = key(None, "a weather file, a constant wet bulb in degC (null: a synthetic year of the site)")
     price: Any = key(None, "a price file, a constant per kWh, daily (null: the site's)")

@@ -71,7 +71,8 @@ class PlantHistory:
 
     Attributes
     ----------
-    plant : CoolingPlant
+    plant : CoolingPlant or None
+        Its parameters; None where another model took its place.
     step : float
         s.
     steps : (T,) OUTPUT
@@ -79,7 +80,7 @@ class PlantHistory:
         Of each CDU: secondary supply and return temperature [degC], primary flow [kg/s].
     """
 
-    plant: CoolingPlant
+    plant: CoolingPlant | None
     step: float
     steps: Records
     supplies: Floats
@@ -102,32 +103,36 @@ class PlantHistory:
     @cached_property
     def primary_pumps(self) -> npt.NDArray[np.int64]:
         """Primary pumps that run, (T,)."""
-        return _count(self.plant.primary.pumps, self.steps["primary_flow"])
+        return _count(self._native().primary.pumps, self.steps["primary_flow"])
 
     @cached_property
     def tower_pumps(self) -> npt.NDArray[np.int64]:
         """Tower pumps that run, (T,)."""
-        return _count(self.plant.tower_loop.pumps, self.steps["tower_flow"])
+        return _count(self._native().tower_loop.pumps, self.steps["tower_flow"])
 
     @cached_property
     def primary_pump_speed(self) -> Floats:
         """Relative speed of the primary pumps by their head curve, (T,)."""
-        return _speed(self.plant.primary.pumps, self.steps["primary_flow"], self.primary_pumps)
+        return _speed(self._native().primary.pumps, self.steps["primary_flow"], self.primary_pumps)
 
     @cached_property
     def tower_pump_speed(self) -> Floats:
         """Relative speed of the tower pumps by their head curve, (T,)."""
-        return _speed(self.plant.tower_loop.pumps, self.steps["tower_flow"], self.tower_pumps)
+        return _speed(self._native().tower_loop.pumps, self.steps["tower_flow"], self.tower_pumps)
+
+    def _native(self) -> CoolingPlant:
+        if self.plant is None:
+            raise OptionError("only the native plant knows its pumps.")
+        return self.plant
 
     def frame(self) -> pd.DataFrame:
         """Return everything as a table; the columns of CDU i end in ``_i``, and ``attrs["units"]`` holds all units."""
         import pandas as pd
 
         columns = {name: self.steps[name] for name in OUTPUT.names or ()}
-        columns |= {
-            name: getattr(self, name)
-            for name in ("primary_pumps", "tower_pumps", "primary_pump_speed", "tower_pump_speed")
-        }
+        if self.plant is not None:
+            pumps = ("primary_pumps", "tower_pumps", "primary_pump_speed", "tower_pump_speed")
+            columns |= {name: getattr(self, name) for name in pumps}
         units = {name: _unit(name) for name in columns}
         for name, values, unit in (
             ("cdu_supply", self.supplies, "degC"),
