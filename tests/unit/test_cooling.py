@@ -131,6 +131,19 @@ def test_shorter_steps_change_next_to_nothing(swinging):
     np.testing.assert_allclose(energy[0], energy[1], rtol=1e-3)
 
 
+def test_small_pipes_and_long_steps_stay_stable():
+    small = tg.System.load("mit_supercloud")
+    data = SYSTEM.to_dict()
+    data["cooling"]["control"]["step_s"] = 120.0
+    for system, step in ((small, 15.0), (tg.System.from_dict(data), 120.0)):
+        it = Plant(system.cooling, system.cdus)
+        heat = np.full(system.cdus, 0.6 * system.cooling.design_power_w / system.cdus)
+        it.reset(heat, 20.0)
+        steps = it.run(np.repeat(1.3 * heat[None], 200, axis=0), np.full(200, 20.0), step).steps
+        assert np.ptp(steps["supply"][-20:]) < 1.0
+        assert steps["supply"].min() > 15.0
+
+
 def test_temperatures_follow_load_and_weather():
     def at_rest(megawatts: float, wet_bulb: float) -> np.void:
         it = plant()

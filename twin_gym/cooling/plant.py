@@ -297,7 +297,7 @@ class Plant:
         steps = len(weather)
         out = np.zeros(steps, OUTPUT)
         supplies, returns, flows = (np.zeros((steps, self.cdus)) for _ in range(3))
-        parts = max(1, math.ceil(step / self.plant.control.step_s - 1e-9))
+        parts = max(1, math.ceil(step / min(self.plant.control.step_s, self._turnover(control)) - 1e-9))
         kernels.run_plant(
             parameters[0],
             control,
@@ -314,6 +314,14 @@ class Plant:
             flows,
         )
         return PlantHistory(self.plant, step, out, supplies, returns, flows)
+
+    def _turnover(self, control: Records) -> float:
+        """Return the shortest time in which a mixed volume can be renewed, s: a longer step would not be stable."""
+        p = self._parameters[0]
+        wish = float(np.nan_to_num(control["primary_flow"]).max())
+        primary = max(self.cdus * p["cdu_max"], p["primary_min"], wish)
+        pipe = min(p["supply_mass"], p["return_mass"]) / kernels.PIPE
+        return float(min(pipe / primary, min(p["cold_mass"], p["hot_mass"]) / p["tower_max"]))
 
     def _heat(self, heat: npt.ArrayLike, steps: int) -> Floats:
         array = np.ascontiguousarray(np.atleast_2d(np.asarray(heat, np.float64)))
