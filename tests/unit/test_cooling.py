@@ -188,6 +188,7 @@ def test_an_operator_asks_within_limits():
     assert warmer["fan_power"] < own["fan_power"]
     assert after(Controls(tower_set=99.0))["tower_set"] == pytest.approx(SYSTEM.cooling.towers.setpoint_max_c)
     assert after(Controls(primary_flow=400.0))["primary_flow"] == pytest.approx(400.0)
+    assert after(Controls(primary_flow=9e9))["primary_flow"] == pytest.approx(25 * SYSTEM.cooling.cdu.primary_max_kg_s)
     assert after(Controls(fan=0.4))["fan_speed"] == pytest.approx(0.4)
     assert after(Controls(fan=0.4))["tower_supply"] > own["tower_supply"] + 1
     assert after(Controls(cdu_set=60.0))["cdu_set"] == pytest.approx(SYSTEM.cooling.cdu.supply_max_c)
@@ -252,6 +253,13 @@ def test_a_correlation_that_the_plant_does_not_know():
     data = SYSTEM.to_dict()
     data["cooling"]["towers"]["correlation"] = "cooltools"
     with pytest.raises(SystemConfigError, match="york"):
+        Plant(tg.System.from_dict(data).cooling, 25)
+
+
+def test_a_plant_without_water():
+    data = SYSTEM.to_dict()
+    data["cooling"]["primary"]["supply_volume_m3"] = 0.0
+    with pytest.raises(SystemConfigError, match="no water"):
         Plant(tg.System.from_dict(data).cooling, 25)
 
 

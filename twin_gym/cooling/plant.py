@@ -37,7 +37,7 @@ class Controls:
     cdu_set : float or None
         Temperature of the CDUs' supply to the machine, degC.
     primary_flow : float or None
-        Least flow of the primary loop, kg/s.
+        Least flow of the primary loop, kg/s; at most what all open valves take.
     fan : float or None
         Relative speed of the towers' fans, 0 to 1.
     """
@@ -133,7 +133,7 @@ class PlantHistory:
         if self.plant is not None:
             pumps = ("primary_pumps", "tower_pumps", "primary_pump_speed", "tower_pump_speed")
             columns |= {name: getattr(self, name) for name in pumps}
-        units = {name: _unit(name) for name in columns}
+        units = {name: unit_of(name) for name in columns}
         for name, values, unit in (
             ("cdu_supply", self.supplies, "degC"),
             ("cdu_return", self.returns, "degC"),
@@ -147,12 +147,13 @@ class PlantHistory:
         return table
 
 
-def _unit(name: str) -> str:
+def unit_of(name: str) -> str:
+    """Return the unit of a column of a plant."""
     if name.endswith("power") or name in ("heat", "shaft", "rejected"):
         return "W"
     if name.endswith("flow") or name == "makeup_water":
         return "kg/s"
-    return "1" if name in ("cells", "units") or name.endswith(("speed", "pumps")) else "degC"
+    return "1" if name in ("cells", "units", "fan") or name.endswith(("speed", "pumps")) else "degC"
 
 
 def _count(pumps: Any, flow: Floats) -> npt.NDArray[np.int64]:
@@ -186,7 +187,7 @@ class Plant:
     Raises
     ------
     SystemConfigError
-        If the towers' correlation is not ``york``.
+        If the towers' correlation is not ``york``, or a loop holds no water.
     OptionError
         If there is no CDU.
 
@@ -205,6 +206,10 @@ class Plant:
             )
         if cdus < 1:
             raise OptionError(f"cdus={cdus} must be at least 1.")
+        volumes = (plant.primary.supply_volume_m3, plant.primary.return_volume_m3, plant.cdu.volume_m3)
+        loop = plant.tower_loop
+        if min(*volumes, loop.return_volume_m3, loop.supply_volume_m3 + loop.basin_volume_m3) <= 0:
+            raise SystemConfigError("a cooling plant holds no water in one of its loops; give every volume_m3 a size.")
         self.plant, self.cdus = plant, cdus
         self._parameters = _parameters(plant, limited=True)
         self._free = _parameters(plant, limited=False)
@@ -229,6 +234,7 @@ class Plant:
         )
         for name in ("supply", "back", "cold", "hot", "tower_set"):
             memory[name] = setpoint
+        memory["least"] = self.plant.primary.min_flow_kg_s
         memory["tower_flow"], memory["cdu_set"] = self.plant.tower_loop.min_flow_kg_s, self.plant.cdu.supply_c
         memory["fan"], memory["cells"] = 1.0, towers.min_cells
         self._loop[:] = self.plant.cdu.supply_c
@@ -297,7 +303,7 @@ class Plant:
         steps = len(weather)
         out = np.zeros(steps, OUTPUT)
         supplies, returns, flows = (np.zeros((steps, self.cdus)) for _ in range(3))
-        parts = max(1, math.ceil(step / min(self.plant.control.step_s, self._turnover(control)) - 1e-9))
+        parts = max(1, math.ceil(step / self.longest_step - 1e-9))
         kernels.run_plant(
             parameters[0],
             control,
@@ -315,13 +321,14 @@ class Plant:
         )
         return PlantHistory(self.plant, step, out, supplies, returns, flows)
 
-    def _turnover(self, control: Records) -> float:
-        """Return the shortest time in which a mixed volume can be renewed, s: a longer step would not be stable."""
+    @property
+    def longest_step(self) -> float:
+        """Longest step taken at once, s: that of the controls, or in which the fastest mixed volume is renewed."""
         p = self._parameters[0]
-        wish = float(np.nan_to_num(control["primary_flow"]).max())
-        primary = max(self.cdus * p["cdu_max"], p["primary_min"], wish)
+        primary = max(self.cdus * p["cdu_max"], p["primary_min"])
         pipe = min(p["supply_mass"], p["return_mass"]) / kernels.PIPE
-        return float(min(pipe / primary, min(p["cold_mass"], p["hot_mass"]) / p["tower_max"]))
+        turnover = min(pipe / primary, min(p["cold_mass"], p["hot_mass"]) / p["tower_max"])
+        return float(min(self.plant.control.step_s, turnover))
 
     def _heat(self, heat: npt.ArrayLike, steps: int) -> Floats:
         array = np.ascontiguousarray(np.atleast_2d(np.asarray(heat, np.float64)))
@@ -335,6 +342,11 @@ class Plant:
     def stored(self) -> float:
         """Heat in all water of the plant above 0 degC, J."""
         return float(kernels.stored(self._parameters[0], self._memory[0], self._loop))
+
+    @property
+    def parameters(self) -> Any:
+        """What the kernels know of the plant, a PARAMETERS record."""
+        return self._parameters[0]
 
     def snapshot(self) -> PlantSnapshot:
         """Keep the present state."""

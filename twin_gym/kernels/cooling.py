@@ -45,6 +45,7 @@ MEMORY = np.dtype(
         ("back", np.float64, (PIPE,)),  # primary return, from the CDUs to the exchangers
         ("cold", np.float64),  # tower water on its way to the exchangers
         ("hot", np.float64),  # tower water on its way to the towers
+        ("least", np.float64),  # flow of the primary loop, whatever the valves take
         ("tower_flow", np.float64),
         ("tower_set", np.float64),
         ("cdu_set", np.float64),
@@ -173,8 +174,10 @@ def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out)
         taken += valves[i]
         total += moved
         given += p.liquid * heat[i]
-    least = p.primary_min if math.isnan(control.primary_flow) else control.primary_flow
-    flow = max(taken, least, 1e-9)
+    most = heat.shape[0] * p.cdu_max
+    wish = p.primary_min if math.isnan(control.primary_flow) else min(max(control.primary_flow, 0.0), most)
+    m.least = toward(m.least, wish, p.pump_rate * most * dt)
+    flow = max(taken, m.least, 1e-9)
     mixed = supply + total / (flow * CP)  # what bypasses the CDUs among it
 
     # primary pumps, exchangers, tower pumps
