@@ -26,6 +26,7 @@ COMMANDS = {
     "datasets": Command("datasets", "the public data sets that are read: list them, fetch one, make a look-alike"),
     "inspect": Command("inspect", "a job log at a glance: numbers and six pictures"),
     "convert": Command("convert", "convert a job log between .swf, .swf.gz, .parquet and .csv"),
+    "export-fmu": Command("export_fmu", "a system's cooling plant as an FMU"),
     "completion": Command("completion", "print the completion script of your shell"),
 }
 _HIDDEN = {"complete": Command("completion", "")}  # what the completion scripts call

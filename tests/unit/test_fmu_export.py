@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import twin_gym as tg
+from twin_gym import cli
 from twin_gym.cooling import Controls, Plant
 from twin_gym.cooling.export import export_fmu, mapping_of
 from twin_gym.cooling.fmu import FmuError, FmuPlant
@@ -65,6 +66,21 @@ def test_the_source_is_inside(tmp_path):
     path = export_fmu(Plant(system.cooling, system.cdus), tmp_path / "deep" / "plant.fmu")
     names = zipfile.ZipFile(path).namelist()
     assert {"modelDescription.xml", "sources/plant.c", "sources/parameters.h"} < set(names)
+
+
+@needs_compiler
+def test_the_command_line_writes_one(tmp_path, capsys):
+    target = str(tmp_path / "plant.fmu")
+    assert cli.main(["export-fmu", "adastra", target]) == 0
+    assert "written to" in capsys.readouterr().out
+    for words, sentence in (
+        (["adastra", target], "exists already"),
+        (["uniform", str(tmp_path / "b.fmu")], "describes no cooling plant"),
+        (["adastra", "plant.zip"], "must end in .fmu"),
+        (["adastr", str(tmp_path / "c.fmu")], "Did you mean 'adastra'"),
+    ):
+        assert cli.main(["export-fmu", *words]) == 2
+        assert sentence in capsys.readouterr().err
 
 
 def test_without_a_compiler_that_is_told(tmp_path, monkeypatch):
