@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 _DAY = 86_400
+_LITRE = 0.998  # kg of water
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,8 @@ class Facility:
         """Numbers of the whole run, those of `PowerHistory.summary` (electrical part, constant pumps) among them.
 
         ``facility_energy`` [J] (with the plant), ``cooling_energy`` [J], ``pue`` (facility energy / IT energy),
-        ``pue_max``; ``cost`` [``currency``] and ``co2_kg``, integrals of power times price and carbon intensity;
+        ``pue_max``; with a plant ``water_l`` [L] and ``wue`` (water usage effectiveness, L per kWh of IT energy), both
+        estimates; ``cost`` [``currency``] and ``co2_kg``, integrals of power times price and carbon intensity;
         ``energy_per_job`` [J], ``edp`` [J s] and ``ed2p`` [J s^2]: means over the jobs that ran of their nodes' energy,
         times their runtime, times its square.
         """
@@ -109,6 +111,10 @@ class Facility:
         summary["pue_max"] = float(table["pue"].max())
         padded = np.append(cooling, cooling[-1])
         summary["cost"] = self.surroundings.cost(power.time, electrical) + self.surroundings.cost(edges, padded)
+        if self.plant is not None:
+            water = float(np.nan_to_num(table["water"].to_numpy()) @ spans)
+            summary["water_l"] = water / _LITRE
+            summary["wue"] = water / _LITRE / (summary["it_energy"] / 3.6e6)
         summary["currency"] = self.surroundings.currency
         summary["co2_kg"] = self.surroundings.co2_kg(power.time, electrical) + self.surroundings.co2_kg(edges, padded)
         return summary | self._per_job()

@@ -67,6 +67,9 @@ def test_the_plant_takes_the_place_of_constant_pumps(frontier):
     assert cooled.summary["facility_energy"] == pytest.approx(electrical + cooling, rel=1e-9)
     assert bare.summary["facility_energy"] == pytest.approx(bare.power.energy(), rel=1e-9)
     assert 1.07 < cooled.summary["pue"] < 1.13  # conversion losses among it
+    litres = (cooled.plant.makeup_water * spans).sum() / 0.998
+    assert cooled.summary["wue"] == pytest.approx(litres / (cooled.summary["it_energy"] / 3.6e6), rel=1e-9)
+    assert 1.0 < cooled.summary["wue"] < 2.5
     table = cooled.table
     np.testing.assert_allclose(table["total"], table["it"] + table["loss"] + table["cooling"], rtol=1e-9)
     np.testing.assert_allclose(table["pue"], table["total"] / table["it"], rtol=1e-12)

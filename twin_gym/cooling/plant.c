@@ -125,23 +125,21 @@ static void step_plant(Plant *m, double dt) {
     for (int i = 0; i < CDUS; i++) {
         double into = P_liquid * m->heat[i] + P_cdu_shaft, temperature = m->loop[i], own = m->valves[i];
         double wanted = P_cdu_flow * P_cdu_cp * (temperature - setpoint), difference = temperature - supply;
-        double conductance, capacity = P_cdu_mass * P_cdu_cp / dt;
+        double conductance = cdu_conductance(own), capacity = P_cdu_mass * P_cdu_cp / dt;
+        taken += own;
         target = P_cdu_min;
         if (wanted > 0.0) {
             target = P_cdu_max;
             if (difference > 1e-6) {
-                double ask = own * (1.0 + (wanted / (difference * cdu_conductance(own)) - 1.0) / ELASTICITY);
+                double ask = own * (1.0 + (wanted / (difference * conductance) - 1.0) / ELASTICITY);
                 target = fmin(fmin(fmax(fmax(ask, 0.5 * own), P_cdu_min), 2.0 * own), P_cdu_max);
             }
         }
-        own += valve * (target - own);
-        conductance = cdu_conductance(own);
         temperature = (capacity * temperature + into + conductance * supply) / (capacity + conductance);
         moved = conductance * (temperature - supply);
         m->loop[i] = temperature;
-        m->valves[i] = own;
+        m->valves[i] = own + valve * (target - own);
         m->cdu_supply[i] = temperature - moved / (P_cdu_flow * P_cdu_cp);
-        taken += own;
         total += moved;
         given += P_liquid * m->heat[i];
     }

@@ -101,26 +101,24 @@ def toward(value, target, most):
 
 @inner()
 def cdu_step(heat, dt, valve, supply, setpoint, p, temperature, flow):
-    """Let one CDU work; return its new return temperature and primary flow, and the heat that it hands over, W.
+    """Let one CDU work; return its new return temperature, the heat that it hands over, W, and its next primary flow.
 
     The valve moves towards the flow at which the secondary supply meets its set-point.
     """
     low, high = p.cdu_min, p.cdu_max
     wanted = p.cdu_flow * p.cdu_cp * (temperature - setpoint)
     difference = temperature - supply
+    conductance = cdu_conductance(flow, p)
     target = low
     if wanted > 0.0:
         target = high
         if difference > 1e-6:
-            here = cdu_conductance(flow, p)
-            ask = flow * (1.0 + (wanted / (difference * here) - 1.0) / ELASTICITY)
+            ask = flow * (1.0 + (wanted / (difference * conductance) - 1.0) / ELASTICITY)
             target = min(max(ask, 0.5 * flow, low), 2.0 * flow, high)
-    flow += valve * (target - flow)
-    conductance = cdu_conductance(flow, p)
     capacity = p.cdu_mass * p.cdu_cp / dt
     # implicit in the loop's own temperature: stable whatever the step
     temperature = (capacity * temperature + heat + conductance * supply) / (capacity + conductance)
-    return temperature, flow, conductance * (temperature - supply)
+    return temperature, conductance * (temperature - supply), flow + valve * (target - flow)
 
 
 @inner(forceinline=True)
@@ -169,9 +167,9 @@ def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out)
     taken = total = given = 0.0
     for i in range(heat.shape[0]):
         into = p.liquid * heat[i] + p.cdu_shaft
-        loop[i], valves[i], moved = cdu_step(into, dt, valve, supply, setpoint, p, loop[i], valves[i])
-        supply_out[i] = loop[i] - moved / (p.cdu_flow * p.cdu_cp)
         taken += valves[i]
+        loop[i], moved, valves[i] = cdu_step(into, dt, valve, supply, setpoint, p, loop[i], valves[i])
+        supply_out[i] = loop[i] - moved / (p.cdu_flow * p.cdu_cp)
         total += moved
         given += p.liquid * heat[i]
     most = heat.shape[0] * p.cdu_max
