@@ -62,12 +62,15 @@ def test_a_command_without_output_works(line: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out
 
 
-def test_the_python_example_prints_what_the_readme_says() -> None:
-    (example,) = (block for kind, block in BLOCKS if kind == "python")
+@pytest.mark.slow
+def test_the_python_examples_run_and_print_what_the_readme_says() -> None:
+    examples = [block for kind, block in BLOCKS if kind == "python"]
     (printed,) = (block for kind, block in BLOCKS if kind == "text")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(example, "README.md", "exec"), {})
+        for example in examples:
+            exec(compile(example, "README.md", "exec"), {})
+    assert len(examples) == 2
     same(out.getvalue(), printed)
 
 
