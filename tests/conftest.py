@@ -22,6 +22,29 @@ settings.register_profile("dev", deadline=None, print_blob=True, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+# Modules whose tests are quick one by one and long together; `make test-fast` leaves them out as it does slow tests.
+LONG_TOGETHER = {
+    "test_cli.py",
+    "test_cli_mistakes.py",
+    "test_cli_datasets.py",
+    "test_fmu_export.py",
+    "test_loader_mutations.py",
+    "test_lookalike.py",
+    "test_plots.py",
+    "test_reference_cqsim.py",
+    "test_result.py",
+    "test_swf_archive.py",
+    "test_workload_reshape.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is long together as slow."""
+    for item in items:
+        if item.path.name in LONG_TOGETHER:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def project_root() -> Path:
     """The checkout."""
