@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gymnasium as gym
 
-IDS = ("SelectJob", "DispatchPolicy", "Backfill", "Inspect")
+IDS = ("SelectJob", "DispatchPolicy", "Backfill", "Inspect", "PriorityWeights")
 """Names of the environments: the id of one is ``TwinGym/<name>-v0``."""
 
 

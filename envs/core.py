@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -14,61 +13,19 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from twin_gym.arrays import allocate, check_run, job_table, outage_table, setup_table, user_count
-from twin_gym.config import BACKFILLS
+from twin_gym.arrays import allocate
 from twin_gym.errors import OptionError
-from twin_gym.kernels import batch, observe, tally, tasks
-from twin_gym.kernels.order import MULTIFACTOR, REPLAY
-from twin_gym.policies import find_policy
-from twin_gym.power import PowerModel
-from twin_gym.power_budget import believed_watts, power_budget
-from twin_gym.system import System
+from twin_gym.kernels import batch, tally, tasks
+from twin_gym.policies import FAMILIES
 from twin_gym.twin import announce_compilation
-from twin_gym.workload import Workload
 
-from .episodes import Episodes
-from .options import EnvOptions, env_options
-from .rewards import weights_of
-from .spaces import Layout
+from .options import env_options
+from .world import World
 
 Floats = npt.NDArray[np.float32]
-_TASKS = {"select": tasks.SELECT, "dispatch": tasks.DISPATCH, "backfill": tasks.BACKFILL, "inspect": tasks.INSPECT}
-_PICKS = {"block": tasks.BLOCK, "reserve": tasks.RESERVE, "mask": tasks.MASK}
 
 
-@dataclass(frozen=True)
-class World:
-    """What all environments of a batch share: machine, jobs and task; never changed."""
-
-    options: EnvOptions
-    system: System
-    workload: Workload
-
-    @staticmethod
-    def of(options: EnvOptions) -> World:
-        """Read the log and the machine."""
-        workload = options.workload
-        if isinstance(workload, Mapping):
-            from twin_gym import datasets
-
-            arguments = dict(workload)
-            workload = datasets.load(arguments.pop("loader", "swf"), arguments.pop("path", None), **arguments)
-        if not isinstance(workload, Workload):
-            raise OptionError("workload must be a Workload, or a mapping such as {'loader': 'swf', 'path': 'log.swf'}.")
-        return World(options, _system(options.system, workload), workload)
-
-
-def _system(system: Any, workload: Workload) -> System:
-    if system is None:
-        return System.uniform(nodes=workload.capacity or int(workload.nodes.max(initial=1)))
-    if isinstance(system, System):
-        return system
-    if isinstance(system, int) and not isinstance(system, bool):
-        return System.uniform(nodes=system)
-    return System.from_dict(system) if isinstance(system, Mapping) else System.load(system)
-
-
-class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray[Any]]):
+class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]]):
     """N twins of one machine over one log, each in an episode of its own.
 
     Parameters
@@ -81,7 +38,8 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
     threads : int
         Threads among which the environments are divided. Results do not depend on it.
     copy : bool
-        Whether observations are copies. If not, they are views that the next step overwrites.
+        Whether observations and masks are copies. If not, they are views of one of two buffers that take turns: they
+        stay as they are during the next step, and the one after it overwrites them.
     buf : array, optional
         (N, D) float32 to write observations to, where the caller keeps them.
     render_mode : str, optional
@@ -95,9 +53,9 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
     what it does depends neither on N nor on the other environments. ``options={"first": rows}`` pins episodes by the
     row of their first job.
 
-    Every `info` holds ``action_mask`` (N, A) int8, ``clock`` (N,) int64 [s since the log's epoch], ``invalid`` (N,)
-    [actions that could not be done so far] and ``reward/<objective>`` (N,) for each objective with a weight: their sum
-    is the reward. At an end there is ``objective/<name>`` for every objective.
+    Every `info` holds ``action_mask`` (N, A) int8 where actions are Discrete, ``clock`` (N,) int64 [s since the log's
+    epoch], ``invalid`` (N,) [actions that could not be done so far] and ``reward/<objective>`` (N,) for each objective
+    with a weight: their sum is the reward. At an end there is ``objective/<name>`` for every objective.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
@@ -122,29 +80,53 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         self.render_mode = render_mode
         self.world = world or World.of(env_options(**options))
         self.options = given = self.world.options
-        system, workload = self.world.system, self.world.workload
-        self.episodes = Episodes(len(workload), given)
-        self.layout = Layout(given)
+        self.episodes, self.layout = self.world.episodes, self.world.layout
+        self._jobs, self._outages = self.world.jobs, self.world.outages
+        self._task, self._climate = self.world.task, self.world.climate(num_envs)
+        self._setups = np.repeat(self.world.setup, num_envs)
+        self._state = allocate(self._setups, self._outages, self.world.users, tallied=True, metered=self.world.metered)
+        if len(self._outages.start):
+            # the profile by node is as long as all jobs together could make it
+            rows = 8 + 2 * self._state.job.shape[1] + 2 * len(self._outages.start)
+            self._state = self._state._replace(
+                step_bits=np.zeros((num_envs, rows, self._state.step_bits.shape[2]), np.uint64)
+            )
+        self._varies = given.varied or given.view == "sample"
 
-        run = given.run
-        check_run(run, system, workload, (), None)
-        watts = believed_watts(system, workload)
-        self._jobs = job_table(workload, system, run.multifactor, None, watts)
-        self._outages = outage_table((), 0)
-        self._setups = setup_table([run], workload, system, outages=False, budget=power_budget(run, system))
-        self._setups = np.repeat(self._setups, num_envs)
-        self._setups["count"] = given.episode_jobs
-        self._setups["target_watts"] = np.inf if given.target_power is None else given.target_power
-        power = PowerModel(system)
-        self._setups["idle_watts"], self._setups["full_watts"] = power.idle, power.full - power.idle
-        self._state = allocate(self._setups, self._outages, user_count(workload), tallied=True)
-        self._task = self._describe(workload)
-        actions = self.layout.actions
-        shape = (num_envs, self.layout.size)
+        self.single_action_space = self.layout.action_space
+        self.single_observation_space = self.layout.space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        discrete = isinstance(self.single_action_space, gym.spaces.Discrete)
+        self._weights = np.zeros((num_envs, 0 if discrete else self.single_action_space.shape[0]))  # type: ignore[index]
+        self._positive = given.task == "weights" and FAMILIES[given.family].positive
+        self._buffers = self._allocate(int(self.single_action_space.n) if discrete else 0, buf)  # type: ignore[attr-defined]
+        self._copy = copy and buf is None
+        # what takes turns, if observations are not copied
+        self._spare = self._buffers
+        if not copy and buf is None:
+            turns = {name: getattr(self._buffers, name).copy() for name in ("observation", "mask", "filled")}
+            self._spare = self._buffers._replace(**turns)
+        self._weighted = [k for k, weight in enumerate(self._task.weights) if weight != 0.0]
+        self._objectives = [
+            (k, name) for k, name in enumerate(tally.NAMES) if self.world.metered or name not in tally.METERED
+        ]
+        self._truncated = np.zeros(num_envs, np.bool_)
+        self._over = np.ones(num_envs, np.bool_)  # no episode goes on
+        self._rngs: list[np.random.Generator] = []
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
+        self._ranges = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        announce_compilation()
+
+    def _allocate(self, actions: int, buf: Floats | None) -> batch.Buffers:
+        num_envs, shape = self.num_envs, (self.num_envs, self.layout.size)
         if buf is not None and (buf.shape != shape or buf.dtype != np.float32 or not buf.flags.c_contiguous):
             raise OptionError(f"buf must be a C-contiguous float32 array of shape {shape}.")
-        self._buffers = batch.Buffers(
-            observation=np.zeros(shape, np.float32) if buf is None else buf,
+        observation = np.zeros(shape, np.float32) if buf is None else buf
+        observation[:] = 0.0
+        return batch.Buffers(
+            observation=observation,
             mask=np.zeros((num_envs, actions), np.int8),
             reward=np.zeros(num_envs),
             terminated=np.zeros(num_envs, np.bool_),
@@ -153,61 +135,6 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
             filled=np.zeros(num_envs, np.int64),
             plan=np.zeros(num_envs, tasks.PLAN),
             decisions=np.zeros(num_envs, np.int64),
-        )
-        self._buffers.observation[:] = 0.0
-        self._weighted = [k for k, weight in enumerate(self._task.weights) if weight != 0.0]
-        self._copy = copy and buf is None
-        self._truncated = np.zeros(num_envs, np.bool_)
-        self._over = np.ones(num_envs, np.bool_)  # no episode goes on
-        self._rngs: list[np.random.Generator] = []
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
-        self._ranges = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-        self.single_action_space = gym.spaces.Discrete(actions)
-        self.single_observation_space = self.layout.space
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        announce_compilation()
-
-    def _describe(self, workload: Workload) -> batch.Task:
-        """Lay the task out for the kernels."""
-        given = self.options
-        pool = [(find_policy(policy), backfill) for policy, backfill in given.pool]
-        for policy, backfill in pool:
-            if policy.code in (REPLAY, MULTIFACTOR):
-                raise OptionError(f"pool holds {policy.name}, which depends on more than the jobs and the clock.")
-            if backfill not in BACKFILLS:
-                raise OptionError(f"pool holds backfill={backfill!r}, which is unknown.")
-        request = workload.requested_time.astype(np.float32)
-        full = max(float(self._setups["full_watts"][0]), 1.0)
-        priority = np.nan_to_num(workload.priority, nan=0.0)
-        lowest = priority.min(initial=np.inf)
-        span = max(float(priority.max(initial=-np.inf) - lowest), 1e-9)
-        static = np.stack(
-            [
-                request / (request + np.float32(observe.HOUR)),
-                np.minimum(workload.nodes / self.world.system.nodes, 1.0),
-                np.minimum(self._jobs.watts / full, 1.0),
-                (priority - lowest) / span,
-            ],
-            axis=1,
-        ).astype(np.float32)
-        return batch.Task(
-            kind=_TASKS[given.task],
-            meaning=_PICKS[given.pick],
-            window=given.window,
-            interval=given.interval,
-            policies=np.array([policy.code for policy, _ in pool], np.int64),
-            backfills=np.array([BACKFILLS.index(backfill) for _, backfill in pool], np.int64),
-            compatible=given.layout == "rlscheduler",
-            dense=given.dense,
-            weights=weights_of(given.reward),
-            parts=given.release_bins,
-            horizon=given.release_horizon,
-            epoch=int(workload.epoch),
-            longest=float(max(workload.requested_time.max(initial=1), 1)),
-            static=static,
         )
 
     # ------------------------------------------------------------------------------------------------ gymnasium
@@ -241,42 +168,70 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
             for i, one in enumerate(seeds):
                 if one is not None and chosen[i]:
                     self._rngs[i] = seeding.np_random(one)[0]
-        first = options.get("first")
+        which, first = np.flatnonzero(chosen), options.get("first")
         if first is not None:
             rows = np.broadcast_to(np.asarray(first, np.int64), (self.num_envs,))
-            self._setups["first"][chosen] = [self.episodes.check(int(row)) for row in rows[chosen]]
-        self._begin(np.flatnonzero(chosen), drawn=first is None)
+            first = np.array([self.episodes.check(int(row)) for row in rows[which]], np.int64)
+        self._begin(which, first)
         return self._observation(), self._info()
 
-    def _place(self, which: npt.NDArray[np.int64], *, drawn: bool = True) -> None:
-        """Say where the next episodes of some environments lie."""
-        if drawn:
-            for e in which:
-                self._setups["first"][e] = self.episodes.draw(self._rngs[e])
-        self._setups["clock"][which] = self._jobs.submit[self._setups["first"][which]]
+    def _place(self, which: npt.NDArray[np.int64], first: npt.NDArray[np.int64] | None = None) -> None:
+        """Say where the next episodes of some environments lie; drawn, unless their first rows are given."""
+        if first is None:
+            first = np.array([self.episodes.draw(self._rngs[e]) for e in which], np.int64)
+        self.episodes.place(self._setups, which, first)
+        if self._varies:
+            self.episodes.vary(self._setups, which.tolist(), self._rngs)
 
-    def _begin(self, which: npt.NDArray[np.int64], *, drawn: bool = True) -> None:
+    def _begin(self, which: npt.NDArray[np.int64], first: npt.NDArray[np.int64] | None = None) -> None:
         """Begin an episode in some environments."""
-        self._place(which, drawn=drawn)
+        self._place(which, first)
         actions = np.full(self.num_envs, batch.NOTHING)
         actions[which] = batch.BEGIN
         self._kernel(0, self.num_envs, actions)
         self._over[which] = False
 
+    def _codes(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Check actions, and return what the kernel takes for them.
+
+        Raises
+        ------
+        OptionError
+            If they do not have the shape of the action space, are not numbers, or (``strict=True``) are masked out.
+        """
+        if self._weights.shape[1]:
+            weights = np.asarray(actions, np.float64)
+            if weights.shape != self._weights.shape or not np.all(np.isfinite(weights)):
+                raise OptionError(f"actions must be finite numbers of shape {self._weights.shape}.")
+            np.clip(weights, -1.0, 1.0, out=self._weights)
+            if self._positive:
+                self._weights[:] = 0.5 + 0.5 * self._weights
+            return np.zeros(self.num_envs, np.int64)
+        codes = np.ascontiguousarray(actions, np.int64)
+        if codes.shape != (self.num_envs,):
+            raise OptionError(f"actions must be {self.num_envs} whole numbers, one for each environment.")
+        if self.options.strict:
+            mask = self._buffers.mask
+            known = (codes >= 0) & (codes < mask.shape[1])
+            wrong = ~self._over & ~(known & (mask[np.arange(self.num_envs), np.where(known, codes, 0)] != 0))
+            if wrong.any():
+                e = int(np.argmax(wrong))
+                raise OptionError(f"action {codes[e]} of environment {e} is masked out (strict=True).")
+        return codes
+
     def step(
-        self, actions: npt.NDArray[np.int64]
+        self, actions: npt.NDArray[Any]
     ) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
         """Apply an action in each environment and run each to its next decision."""
-        actions = np.ascontiguousarray(actions, np.int64)
-        if actions.shape != (self.num_envs,):
-            raise OptionError(f"actions must be {self.num_envs} whole numbers, one for each environment.")
-        buffers, over = self._buffers, self._over
+        actions, over = self._codes(actions), self._over
         if over.any():
             if self.autoreset_mode != AutoresetMode.NEXT_STEP:
                 raise OptionError("an episode is over; reset it first: reset(options={'reset_mask': ...}).")
             self._place(np.flatnonzero(over))
             actions = np.where(over, batch.BEGIN, actions)
             over[:] = False
+        self._buffers, self._spare = self._spare, self._buffers
+        buffers = self._buffers
         if self._pool is None:
             self._kernel(0, self.num_envs, actions)
         else:
@@ -297,7 +252,19 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         return self._observation(), reward, terminated, self._truncated.copy(), self._info()
 
     def _kernel(self, low: int, high: int, actions: npt.NDArray[np.int64]) -> None:
-        batch.step(low, high, actions, self._task, self._jobs, self._outages, self._setups, self._state, self._buffers)
+        batch.step(
+            low,
+            high,
+            actions,
+            self._weights,
+            self._task,
+            self._climate,
+            self._jobs,
+            self._outages,
+            self._setups,
+            self._state,
+            self._buffers,
+        )
 
     def _observation(self, copy: bool = False) -> Any:
         flat = self._buffers.observation
@@ -307,14 +274,15 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[np.int64], npt.NDArray
         buffers = self._buffers
         terms = buffers.terms if terms is None else terms
         info: dict[str, Any] = {
-            "action_mask": buffers.mask.copy() if self._copy else buffers.mask,
             "clock": self._state.sim["clock"].copy(),
             "invalid": self._state.tally["invalid"][:, 0].copy(),
         }
+        if buffers.mask.shape[1]:
+            info["action_mask"] = buffers.mask.copy() if self._copy else buffers.mask
         for k in self._weighted:
             info[f"reward/{tally.NAMES[k]}"] = terms[:, k].copy()
         if buffers.terminated.any():
-            info |= {f"objective/{name}": buffers.values[:, k].copy() for k, name in enumerate(tally.NAMES)}
+            info |= {f"objective/{name}": buffers.values[:, k].copy() for k, name in self._objectives}
         return info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:

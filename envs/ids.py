@@ -139,6 +139,36 @@ class InspectEnv(TwinEnv):
         super().__init__(task=self.task, **options)
 
 
+class PriorityWeightsEnv(TwinEnv):
+    """Choose the weights of the priority function by which the queue is ordered.
+
+    Description
+    -----------
+    At each pass with a job in the queue, every `interval` seconds (3600 unless given), or once an episode
+    (``interval="episode"``), the agent sets the weights of the priority function of `family`; the twin orders the queue
+    by it and backfills as `backfill` says.
+
+    Action
+    ------
+    ``Box(-1, 1, (K,), float32)``: a weight for each term of the family (`twin_gym.policies.FAMILIES`): ``loglinear``
+    K = 10, ``exponential`` K = 4, or ``multifactor`` K = 4, whose weights are (a + 1) / 2, so that they are never
+    negative. Orders depend on the ratios of the weights alone. Values beyond the bounds are clipped.
+
+    Observation, Reward, Episode end, Arguments
+    -------------------------------------------
+    As `SelectJobEnv`; the queue stands in the order that the last weights gave it. There is no mask.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+
+    task: ClassVar[str] = "weights"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(task=self.task, **{"interval": 3600, **options})
+
+
 class SelectJobVectorEnv(TwinVectorEnv):
     """A batch of `SelectJobEnv`; see there, and `TwinVectorEnv`."""
 
@@ -165,3 +195,10 @@ class InspectVectorEnv(TwinVectorEnv):
 
     def __init__(self, num_envs: int = 1, **options: Any) -> None:
         super().__init__(num_envs, task=InspectEnv.task, **options)
+
+
+class PriorityWeightsVectorEnv(TwinVectorEnv):
+    """A batch of `PriorityWeightsEnv`; see there, and `TwinVectorEnv`."""
+
+    def __init__(self, num_envs: int = 1, **options: Any) -> None:
+        super().__init__(num_envs, task=PriorityWeightsEnv.task, **{"interval": 3600, **options})

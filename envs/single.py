@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from .core import TwinVectorEnv, World
+from .core import TwinVectorEnv
+from .world import World
 
 
-class TwinEnv(gym.Env[Any, np.int64]):
+class TwinEnv(gym.Env[Any, Any]):
     """One twin of a machine over a log; see `TwinVectorEnv` for everything that both have.
 
     Parameters
@@ -32,6 +33,7 @@ class TwinEnv(gym.Env[Any, np.int64]):
         self.render_mode = render_mode
         self.action_space = self.batch.single_action_space
         self.observation_space = self.batch.single_observation_space
+        self._discrete = isinstance(self.action_space, gym.spaces.Discrete)
         self._action = np.zeros(1, np.int64)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -41,9 +43,12 @@ class TwinEnv(gym.Env[Any, np.int64]):
         observation, info = self.batch.reset(options=options)
         return self._only(observation), self._only(info)
 
-    def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action and run to the next decision."""
-        self._action[0] = action
+        if self._discrete:
+            self._action[0] = action
+        else:
+            self._action = np.asarray(action)[np.newaxis]
         observation, reward, terminated, truncated, info = self.batch.step(self._action)
         return self._only(observation), float(reward[0]), bool(terminated[0]), bool(truncated[0]), self._only(info)
 

@@ -14,6 +14,7 @@ from twin_gym.kernels.state import (
     CUT,
     ENDING,
     JOB,
+    LOAD,
     LOST,
     NAP,
     NODE,
@@ -184,6 +185,8 @@ def setup_table(
     """
     setups = np.zeros(len(configs), SETUP)
     setups["count"], setups["nodes"], setups["clock"] = len(workload), system.nodes, first_clock(workload)
+    setups["origin"] = workload.submit[0] if len(workload) else 0
+    setups["stretch"] = setups["growth"] = 1.0
     states = _power_states(system)
     for setup, config in zip(setups, configs, strict=True):
         policy = find_policy(config.policy)
@@ -223,6 +226,7 @@ def setup_table(
             setup["shutdown"], setup["boot"] = states.shutdown_s, states.boot_s
         for name in ("age", "size", "fairshare", "queue", "max_age", "half_life"):
             setup[name] = getattr(factor, name)
+        setup["weights"][: len(config.score_weights)] = config.score_weights
     return setups
 
 
@@ -270,7 +274,9 @@ _NO_TIMEOUT = 2**40  # s, far beyond any log, and far from an overflow
 _ROOM = 1024  # entries that a log begins with; it grows as needed
 
 
-def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = False, tallied: bool = False) -> State:
+def allocate(
+    setups: Records, outages: Outages, users: int, *, sleeps: bool = False, tallied: bool = False, metered: bool = False
+) -> State:
     """Allocate the state of all environments of a setup; `reset` fills it.
 
     Parameters
@@ -283,6 +289,8 @@ def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = Fa
         Whether idle nodes are switched off.
     tallied : bool
         Whether objectives are added up while time passes.
+    metered : bool
+        Whether power is logged, too.
     """
     rows = len(setups)
     jobs = max(1, int(setups["count"].max(initial=0)))
@@ -322,6 +330,8 @@ def allocate(setups: Records, outages: Outages, users: int, *, sleeps: bool = Fa
         paces=np.zeros((rows, 2 * jobs + 2 if slowed else 0), PACE),
         tally=np.zeros((rows, int(tallied)), TALLY),
         share=np.zeros((rows, users if tallied else 0), SHARE),
+        # power changes when a job starts and when it ends
+        loads=np.zeros((rows, 2 * jobs + 2 if metered else 0), LOAD),
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from twin_gym.errors import OptionError, PolicyError, suggest
+from twin_gym.learned import LEARNED, PriorityFunction, read_function
+from twin_gym.policies import FAMILIES
 
 BACKFILLS = ("none", "firstfit", "easy", "conservative")
 ESTIMATES = ("requested", "perfect", "hybrid", "predicted")
@@ -14,6 +16,7 @@ SEMANTICS = ("cycle", "cqsim")
 PLACEMENTS = ("count", "lowest", "contiguous", "recorded")
 RESERVATIONS = ("counts", "nodes")
 OVER_CAP = ("wait", "slow")
+WEIGHTED = ("loglinear", "exponential")
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,9 @@ class RunConfig:
         Bound of the bounded slowdown, s.
     multifactor : Multifactor
         Weights of the ``multifactor`` policy.
+    weights : tuple of float
+        Of the ``loglinear`` or ``exponential`` policy, one for each term of `twin_gym.policies.FAMILIES`; without them
+        the family's own. ``policy="learned:FILE"`` reads policy and weights from a file (`twin_gym.learned`).
     """
 
     policy: str = "fcfs"
@@ -138,8 +144,10 @@ class RunConfig:
     seed: int = 0
     tau: float = 10.0
     multifactor: Multifactor = field(default_factory=Multifactor)
+    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        self._settle_weights()
         for name, choices in (
             ("backfill", BACKFILLS),
             ("estimates", ESTIMATES),
@@ -174,6 +182,26 @@ class RunConfig:
     def powered(self) -> bool:
         """Whether a schedule depends on power: there is a cap, or idle nodes are switched off."""
         return self.power_cap is not None or self.idle_timeout is not None
+
+    def _settle_weights(self) -> None:
+        """Read a learned policy, and check the weights of one that has some."""
+        if str(self.policy).startswith(LEARNED):
+            found = read_function(str(self.policy)[len(LEARNED) :])
+            object.__setattr__(self, "policy", found.family)
+            if found.family == "multifactor":
+                age, size, fairshare, queue = found.weights
+                factors = replace(self.multifactor, age=age, size=size, fairshare=fairshare, queue=queue)
+                object.__setattr__(self, "multifactor", factors)
+            else:
+                object.__setattr__(self, "weights", found.weights)
+        object.__setattr__(self, "weights", tuple(self.weights))
+        if self.weights and self.policy in WEIGHTED:
+            PriorityFunction(self.policy, self.weights)
+
+    @property
+    def score_weights(self) -> tuple[float, ...]:
+        """Weights that hold: those given, or the family's own; () for a policy without any."""
+        return (self.weights or FAMILIES[self.policy].weights) if self.policy in WEIGHTED else ()
 
     def _check_powered(self) -> None:
         option = "power_cap" if self.power_cap is not None else "idle_timeout"

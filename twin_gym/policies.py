@@ -77,8 +77,54 @@ TABLE: dict[str, Policy] = {
         ),
         Policy("replay", 23, "-recorded start", False, "starts each job at its recorded start, on its recorded nodes"),
         Policy("random", 24, "uniform(seed, job)", False, "a seeded shuffle"),
+        Policy("loglinear", 90, "weights . (terms of FAMILIES)", True, "learned weights; without any, all but saf's order"),
+        Policy("exponential", 91, "sum_j weight_j exp(1/sqrt(x_j + 1))", True, "ML-guided scheduling of S-RAPS"),
     )
 }
+
+
+@dataclass(frozen=True)
+class Family:
+    """Priority functions that differ in their weights.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        What each weight is multiplied by.
+    weights : tuple of float
+        Those that hold where none are given.
+    positive : bool
+        Whether weights lie in [0, 1]; else in [-1, 1]. (Orders depend on their ratios alone.)
+    """
+
+    terms: tuple[str, ...]
+    weights: tuple[float, ...]
+    positive: bool = False
+
+
+FAMILIES: dict[str, Family] = {
+    "loglinear": Family(
+        terms=(
+            "log t",
+            "log n",
+            "log(w+1)",
+            "log((w+t)/t)",
+            "log t * log n",
+            "(log t)^2",
+            "(log n)^2",
+            "(log((w+t)/t))^2",
+            "log((w+t)/t) * log n",
+            "log((w+t)/t) * log t",
+        ),
+        weights=(-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    ),
+    "exponential": Family(
+        terms=("e(wait [h])", "e(t [h])", "e(n [% of machine])", "e(n t [% of machine x h])"),
+        weights=(-1.0, 1.0, 1.0, 1.0),
+    ),
+    "multifactor": Family(terms=("age", "size", "fairshare", "queue"), weights=(1.0, 1.0, 1.0, 1.0), positive=True),
+}
+"""Policies with weights; e(x) = exp(1 / sqrt(x + 1)). The weights of multifactor are those of `Multifactor`."""
 
 
 def find_policy(name: str) -> Policy:

@@ -144,11 +144,26 @@ class PowerModel:
     @cached_property
     def full(self) -> float:
         """What the machine draws from the mains when all its devices are fully used, W, pumps included."""
+        return self._full[0]
+
+    @cached_property
+    def idle_it(self) -> float:
+        """What devices and switches draw when no job runs, W."""
+        return float(kernels.settle_all(self.groups.copy())[1] / NANO + self.switches)
+
+    @property
+    def full_it(self) -> float:
+        """What devices and switches draw when all devices are fully used, W."""
+        return self._full[1]
+
+    @cached_property
+    def _full(self) -> tuple[float, float]:
         groups = self.groups.copy()
         for p, part in enumerate(self.system.partitions):
             inside = np.unique(self.group_of[self.partition_of == p])
             groups["dc"][inside] = groups["nodes"][inside] * round(part.node.full_w * NANO)
-        return float(kernels.settle_all(groups)[0] / NANO + self.pumps)
+        mains, direct, _ = kernels.settle_all(groups)
+        return float(mains / NANO + self.pumps), float(direct / NANO + self.switches)
 
     @property
     def peak_flops(self) -> float:

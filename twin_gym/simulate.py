@@ -67,7 +67,8 @@ def simulate(
     workload : Workload
         The jobs.
     policy : str
-        Ordering policy, one of `twin_gym.policies()`; ``replay`` repeats the recorded schedule.
+        Ordering policy, one of `twin_gym.policies()`; ``replay`` repeats the recorded schedule, ``learned:FILE`` is a
+        priority function in a file (`twin_gym.learned`).
     backfill : str
         ``none``, ``firstfit``, ``easy`` or ``conservative``.
     outages : sequence of Outage
@@ -85,7 +86,7 @@ def simulate(
         Called now and then with the twin, to look at; it must not be changed.
     **options
         The other fields of `RunConfig`: estimates, semantics, kill_at_request, depth, window, placement, seed, tau,
-        multifactor.
+        multifactor, weights.
 
     Returns
     -------
@@ -147,8 +148,9 @@ def compare(
         backfills = [backfills]
     if not policies or not backfills:
         raise OptionError("compare needs at least one policy and one backfill mode.")
-    base = run_config(policy=policies[0], backfill=backfills[0], **options)
-    configs = [replace(base, policy=policy, backfill=backfill) for policy in policies for backfill in backfills]
+    base = run_config(**options)
+    chosen = [(policy, backfill) for policy in policies for backfill in backfills]
+    configs = [replace(base, policy=policy, backfill=backfill) for policy, backfill in chosen]
     outages = check_outages(outages, system.nodes)
     # all are checked before anything runs, so that a mistake in the last one is not found after the first hour
     for config in configs:
@@ -165,8 +167,8 @@ def compare(
 
     rows, results = [], []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for config, (summary, result) in zip(configs, pool.map(one, configs), strict=True):
-            rows.append({"policy": config.policy, "backfill": config.backfill, **summary})
+        for (policy, backfill), (summary, result) in zip(chosen, pool.map(one, configs), strict=True):
+            rows.append({"policy": policy, "backfill": backfill, **summary})
             results.append(result)
             done += 1
             if progress is not None:

@@ -26,11 +26,11 @@ from twin_gym.config import BACKFILLS, RunConfig, run_config
 from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
 from twin_gym.kernels import events as loop
 from twin_gym.kernels import jit, powered
-from twin_gym.kernels.order import MULTIFACTOR, REPLAY
+from twin_gym.kernels.order import REPLAY
 from twin_gym.kernels.state import DECISION, DONE, EVENTS, GROW, NEVER, UNKNOWN, UNTIL, Jobs, Records, State
 from twin_gym.outages import Outage, check_outages
 from twin_gym.outcome import Naps, Paces
-from twin_gym.policies import find_policy
+from twin_gym.policies import FAMILIES, find_policy
 from twin_gym.power_budget import job_watts, power_budget
 from twin_gym.ragged import Ragged
 from twin_gym.states import JobState
@@ -313,12 +313,17 @@ class Twin:
             mode = backfill or self.config.backfill
             if mode not in BACKFILLS:
                 raise PolicyError(f"backfill={mode!r} is unknown.{suggest(mode, BACKFILLS)}")
-            if chosen_policy.name != self.config.policy and chosen_policy.name == "multifactor":
-                raise PolicyError("fair share is only kept by a twin that was built with policy='multifactor'.")
+            self._check_kept(chosen_policy.name)
             if (chosen_policy.code == REPLAY) != (self.config.policy == "replay"):
                 raise PolicyError("replay can't be mixed with other policies: build the twin with policy='replay'.")
             loop.decide(self._jobs, self._outages, setup, st, 0, chosen_policy.code, BACKFILLS.index(mode))
         st.sim["due"][0] = 0
+
+    def _check_kept(self, policy: str) -> None:
+        """Check that a policy which needs more than the jobs and the clock is the twin's own."""
+        if policy in FAMILIES and policy != self.config.policy:
+            what = "fair share is" if policy == "multifactor" else f"weights of {policy} are"
+            raise PolicyError(f"{what} only kept by a twin that was built with policy={policy!r}.")
 
     def order(self, policy: str | None = None) -> np.ndarray:
         """Return the rows of the waiting jobs in a policy's order at the present time, without doing anything.
@@ -333,10 +338,9 @@ class Twin:
         (q,) int64
         """
         state = Snapshot.of(self._state).state
-        code = find_policy(policy or self.config.policy).code
-        if code == MULTIFACTOR and self.config.policy != "multifactor":
-            raise PolicyError("fair share is only kept by a twin that was built with policy='multifactor'.")
-        loop.sort_waiting(self._jobs, self._setup, state, 0, code)
+        chosen = find_policy(policy or self.config.policy)
+        self._check_kept(chosen.name)
+        loop.sort_waiting(self._jobs, self._setup, state, 0, chosen.code)
         return self._queue(state)
 
     def switch_off(self, nodes: Sequence[int]) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from twin_gym.kernels.order import is_formula, moves
-from twin_gym.policies import TABLE
+from twin_gym.policies import FAMILIES, TABLE
 
 PACKAGES = ("envs", "agents", "conf", "datasets")
 _BLOCK = re.compile(r"(?:<!-- (?P<task>.+?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
@@ -108,6 +108,6 @@ def test_table_and_kernels_agree_on_every_policy() -> None:
     for policy in TABLE.values():
         assert moves(policy.code) == policy.moves, policy.name
         letters = set(re.findall(r"[a-z]+", policy.formula))
-        assert is_formula(policy.code) == (policy.name not in ("priority", "multifactor", "replay", "random"))
+        assert is_formula(policy.code) == (policy.name not in {"priority", "replay", "random", *FAMILIES})
         if is_formula(policy.code):
             assert policy.moves == bool(letters & {"w", "z", "l"}), policy.name

@@ -186,6 +186,7 @@ class Command:
     slowing: SlowingKeys = field(default_factory=SlowingKeys)
     idle_timeout: float | None = key(_RUN.idle_timeout, "switch nodes off after being idle this long, s (null: never)")
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
+    weights: list[float] = key([], "weights of policy=loglinear or exponential ([]: the family's own)")
     outages: str | None = key(None, "a YAML or CSV file of outages")
     facility: FacilityKeys = field(default_factory=FacilityKeys)
     until: Any = key(None, "stop the clock at this time: seconds, 2d, a date (null: run to the end)")

@@ -134,7 +134,7 @@ def speed_with(cells, flow, wet_bulb, p, m):
 
 
 @inner()
-def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out):
+def step_plant(p, control, m, loop, valves, copies, heat, wet_bulb, dt, out, supply_out):
     """Let a plant work for `dt` seconds.
 
     Parameters
@@ -143,6 +143,8 @@ def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out)
         `m` is changed.
     loop, valves : (C,) float64
         Return temperature, degC, and primary flow, kg/s, of each CDU; changed.
+    copies : float
+        CDUs for which each of the C stands: 1, or all where they are all alike and C is 1.
     heat : (C,) float64
         Electric power of what each CDU cools, W.
     wet_bulb : float
@@ -167,12 +169,13 @@ def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out)
     taken = total = given = 0.0
     for i in range(heat.shape[0]):
         into = p.liquid * heat[i] + p.cdu_shaft
-        taken += valves[i]
+        taken += copies * valves[i]
         loop[i], moved, valves[i] = cdu_step(into, dt, valve, supply, setpoint, p, loop[i], valves[i])
         supply_out[i] = loop[i] - moved / (p.cdu_flow * p.cdu_cp)
-        total += moved
-        given += p.liquid * heat[i]
-    most = heat.shape[0] * p.cdu_max
+        total += copies * moved
+        given += copies * (p.liquid * heat[i])
+    cdus = copies * heat.shape[0]
+    most = cdus * p.cdu_max
     wish = p.primary_min if math.isnan(control.primary_flow) else min(max(control.primary_flow, 0.0), most)
     m.least = toward(m.least, wish, p.pump_rate * most * dt)
     flow = max(taken, m.least, 1e-9)
@@ -238,7 +241,7 @@ def step_plant(p, control, m, loop, valves, heat, wet_bulb, dt, out, supply_out)
     out.primary_flow, out.tower_flow = flow, tower_flow
     out.cells, out.units, out.fan_speed = m.cells, units, m.fan
     out.tower_set, out.cdu_set = m.tower_set, setpoint
-    pumps = heat.shape[0] * p.cdu_shaft
+    pumps = cdus * p.cdu_shaft
     out.cdu_pump_power += dt * pumps / p.wire
     out.primary_pump_power += dt * primary_shaft / p.wire
     out.tower_pump_power += dt * tower_shaft / p.wire
@@ -309,7 +312,7 @@ def run_plant(p, control, m, loop, valves, heat, wet_bulb, step, parts, out, sup
     for t in range(wet_bulb.shape[0]):
         asked = control[t] if control.shape[0] > 1 else control[0]
         for _ in range(parts):
-            step_plant(p, asked, m, loop, valves, heat[t], wet_bulb[t], dt, out[t], supplies[t])
+            step_plant(p, asked, m, loop, valves, 1.0, heat[t], wet_bulb[t], dt, out[t], supplies[t])
         out[t].cdu_pump_power /= step
         out[t].primary_pump_power /= step
         out[t].tower_pump_power /= step

@@ -12,7 +12,7 @@ import numpy as np
 from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.lifecycle import enter, finish_next, release, settle, submit_next
 from twin_gym.kernels.nodes import STEPS, any_visible, fill
-from twin_gym.kernels.order import REPLAY, order_queue
+from twin_gym.kernels.order import REPLAY, length_of, order_queue
 from twin_gym.kernels.outages import begin_outage, end_outage
 from twin_gym.kernels.pace import time_of_end, work_on
 from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
@@ -42,8 +42,9 @@ from twin_gym.kernels.state import (
     borrow_jobs,
     borrow_outages,
     row_of,
+    submit_of,
 )
-from twin_gym.kernels.tally import clear, tally_time
+from twin_gym.kernels.tally import clear, is_initial, tally_time
 
 FINISH, OUTAGE_END, OUTAGE_BEGIN, SUBMIT, RECORDED_START = range(5)
 
@@ -61,7 +62,7 @@ def next_event(jobs, outages, setup, row):
         if sim.begun < known and outages.start[outages.by_start[sim.begun]] < time:
             time, kind = outages.start[outages.by_start[sim.begun]], OUTAGE_BEGIN
     if sim.arrived < setup.count:
-        submit = jobs.submit[setup.first + sim.arrived]
+        submit = submit_of(jobs, setup, setup.first + sim.arrived)
         if submit < time:
             time, kind = submit, SUBMIT
     if setup.policy == REPLAY:
@@ -262,7 +263,7 @@ def reset(jobs, outages, setups, st, e):
     sim.free = setup.nodes
     sim.arrived = sim.sequence = sim.due = sim.fresh = sim.extra = sim.first = sim.end = sim.running = sim.started = 0
     sim.passes = sim.displaced = sim.relocated = sim.begun = sim.ended = sim.runs = sim.lost = 0
-    sim.drawn = sim.naps = sim.work = sim.paces = 0
+    sim.drawn = sim.naps = sim.work = sim.paces = sim.loads = 0
     sim.grown = 1
     sim.order = setup.policy
     sim.head = -1
@@ -278,6 +279,9 @@ def reset(jobs, outages, setups, st, e):
     for u in range(row.share.shape[0]):
         row.share[u].jobs = 0.0
         row.share[u].bounded = 0.0
+        row.share[u].nodes = 0.0
+        row.share[u].queued = 0.0
+        row.share[u].work = 0.0
     if row.tally.shape[0] > 0:
         clear(row.tally[0], np.float64(clock))
     for v in range(row.sleep.shape[0]):
@@ -294,8 +298,16 @@ def reset(jobs, outages, setups, st, e):
             node[v].down = 0
     # initial jobs in the order of their starts: the queue's room serves to sort them
     waiting = 0
+    settled = 0
+    for j in range(setup.before):
+        start = jobs.recorded_start[base + j]
+        if UNKNOWN < start < clock:
+            settled += 1
+            if start + length_of(jobs, base + j, setup.run_length) <= clock:
+                job[j].phase = COMPLETED
+    setup.counted = count - settled
     for j in range(count):
-        if jobs.initial[base + j]:
+        if is_initial(j, jobs, setup) and job[j].phase == PENDING:
             place = waiting
             while place > 0 and jobs.recorded_start[base + queue[place - 1]] > jobs.recorded_start[base + j]:
                 queue[place] = queue[place - 1]
@@ -311,7 +323,8 @@ def reset(jobs, outages, setups, st, e):
             continue
         enter(who, sim.order, jobs, setup, job)
         start = jobs.recorded_start[base + who]
-        start_job(who, start, start + jobs.runtime[base + who], row)
+        run = jobs.runtime[base + who] if jobs.initial[base + who] else job[who].run
+        start_job(who, start, start + run, row)
         if setup.powered:
             sim.drawn += jobs.watts[base + who]
     settle(False, jobs, setup, row)
@@ -320,5 +333,5 @@ def reset(jobs, outages, setups, st, e):
         sim.begun += 1
         sim.due = 1
     # what has been submitted by now joins at once (cqsim: each as an event of its own)
-    while setup.cqsim == 0 and sim.arrived < count and jobs.submit[base + sim.arrived] <= clock:
+    while setup.cqsim == 0 and sim.arrived < count and submit_of(jobs, setup, base + sim.arrived) <= clock:
         sim.due |= submit_next(jobs, setup, row)

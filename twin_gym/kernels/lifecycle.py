@@ -6,9 +6,18 @@ import numpy as np
 
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
-from twin_gym.kernels.order import MULTIFACTOR, charge, fixed_score, formula, is_formula, length_of, moves
+from twin_gym.kernels.order import (
+    MULTIFACTOR,
+    believed_of,
+    charge,
+    fixed_score,
+    formula,
+    is_formula,
+    length_of,
+    moves,
+)
 from twin_gym.kernels.queue import heap_pop, make_room, plan_remove, queue_place
-from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED
+from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED, submit_of
 from twin_gym.kernels.tally import tally_start
 
 
@@ -16,16 +25,18 @@ from twin_gym.kernels.tally import tally_start
 def enter(who, policy, jobs, setup, job):
     """Copy what the schedule needs of a job from the shared table, and score it if its score never moves."""
     row = setup.first + who
-    job[who].submit = jobs.submit[row]
+    job[who].submit = submit_of(jobs, setup, row)
     job[who].nodes = jobs.nodes[row]
-    job[who].request = length_of(jobs, row, setup.score_length)
-    job[who].wait = length_of(jobs, row, setup.wait_length)
-    job[who].plan = length_of(jobs, row, setup.plan_length)
+    job[who].request = believed_of(jobs, setup, row, setup.score_length)
+    job[who].wait = believed_of(jobs, setup, row, setup.wait_length)
+    job[who].plan = believed_of(jobs, setup, row, setup.plan_length)
     job[who].run = length_of(jobs, row, setup.run_length)
+    if setup.varied:
+        job[who].run = max(np.int64(job[who].run * setup.growth), 1)
     if is_formula(policy):
         if not moves(policy):
             t, n = np.float64(job[who].request), np.float64(job[who].nodes)
-            s = np.float64(job[who].submit - jobs.submit[setup.first])
+            s = np.float64(job[who].submit - setup.origin)
             job[who].score = formula(policy, 0, t, n, s, 1.0, 1.0)
     elif policy != MULTIFACTOR:
         job[who].score = fixed_score(policy, jobs, setup, row, who)
@@ -106,6 +117,8 @@ def release(who, jobs, setup, row):
         doze(who, setup, row)
     if setup.placement != COUNT:
         sim.free -= vacate(who, row)
+    if row.share.shape[0] > 0:
+        row.share[jobs.user[setup.first + who]].nodes -= row.job[who].nodes
     if row.usage.shape[0] > 1:
         user = jobs.user[setup.first + who]
         charge(row.usage, user, -row.job[who].nodes, sim.clock, setup.half_life)

@@ -12,7 +12,7 @@ import numpy as np
 
 from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.queue import sort_queue
-from twin_gym.kernels.state import CUT, REQUEST, RUNTIME
+from twin_gym.kernels.state import CUT, REQUEST, RUNTIME, submit_of
 
 FCFS = 0
 LCFS = 1
@@ -39,19 +39,21 @@ PRIORITY = 21
 MULTIFACTOR = 22
 REPLAY = 23
 RANDOM = 24
+LOGLINEAR = 90
+EXPONENTIAL = 91
 MOVING = 100  # formulas that are added: numbers from 25 on, or from here on if their order changes as time passes
 
 
 @kernel(forceinline=True)
 def moves(policy):
     """Tell whether the order by this policy changes as time passes."""
-    return SEXP <= policy <= UNICEP or policy == BAL or policy == MULTIFACTOR or policy >= MOVING
+    return SEXP <= policy <= UNICEP or policy == BAL or policy == MULTIFACTOR or policy >= LOGLINEAR
 
 
 @kernel(forceinline=True)
 def is_formula(policy):
     """Tell whether a score by this policy needs nothing but the job, the clock and the queue."""
-    return policy <= BAL or policy > RANDOM
+    return policy <= BAL or (policy > RANDOM and policy != LOGLINEAR and policy != EXPONENTIAL)
 
 
 @kernel()
@@ -187,8 +189,8 @@ def fixed_score(policy, jobs, setup, row, number):
         return -np.float64(jobs.recorded_start[row])
     if policy == RANDOM:
         return uniform(setup.seed, number)
-    s = np.float64(jobs.submit[row] - jobs.submit[setup.first])
-    t = np.float64(length_of(jobs, row, setup.score_length))
+    s = np.float64(submit_of(jobs, setup, row) - setup.origin)
+    t = np.float64(believed_of(jobs, setup, row, setup.score_length))
     return formula(policy, 0, t, np.float64(jobs.nodes[row]), s, 1.0, 1.0)
 
 
@@ -202,6 +204,22 @@ def length_of(jobs, row, which):
     if which == CUT:
         return min(jobs.runtime[row], jobs.request[row])
     return jobs.predicted[row]
+
+
+@inner()
+def believed_of(jobs, setup, row, which):
+    """Return what an environment believes of one of a job's lengths, s; see `varied` of SETUP."""
+    length = length_of(jobs, row, which)
+    if setup.varied:
+        spread = 1.0
+        if setup.noise > 0.0:
+            # the sum of twelve uniform numbers, less 6, is all but normal
+            total = -6.0
+            for k in range(12):
+                total += uniform(setup.seed, 12 * row + k)
+            spread = math.exp(setup.noise * total)
+        return max(np.int64(length * setup.growth * spread), 1)
+    return length
 
 
 @kernel()
@@ -238,6 +256,78 @@ def score_others(policy, jobs, setup, row):
             job[who].score = fixed_score(policy, jobs, setup, known, who)
 
 
+@kernel()
+def log_linear(weights, w, t, n):
+    """Score a waiting job by a weighted sum of logarithms and their products, as `policies.FAMILIES` lists them.
+
+    Parameters
+    ----------
+    weights : (16,) float64
+        Ten are used.
+    w, t, n : float
+        Wait so far, s; requested walltime, s; requested nodes.
+    """
+    a, b, c, d = math.log(max(t, 1.0)), math.log(n), math.log(w + 1.0), math.log((w + t) / t)
+    return (
+        weights[0] * a
+        + weights[1] * b
+        + weights[2] * c
+        + weights[3] * d
+        + weights[4] * (a * b)
+        + weights[5] * (a * a)
+        + weights[6] * (b * b)
+        + weights[7] * (d * d)
+        + weights[8] * (d * b)
+        + weights[9] * (d * a)
+    )
+
+
+@kernel()
+def exponential(weights, w, t, n, nodes):
+    """Score a waiting job by sum_j alpha_j exp(1 / sqrt(x_j + 1)), the score of ML-guided scheduling (S-RAPS).
+
+    x: wait [h], requested walltime [h], nodes [% of the machine], requested node-hours [% of the machine x h].
+
+    Parameters
+    ----------
+    weights : (16,) float64
+        Four are used.
+    w, t, n : float
+        Wait so far, s; requested walltime, s; requested nodes.
+    nodes : float
+        Of the machine.
+    """
+    share = 100.0 * n / nodes
+    return (
+        weights[0] * math.exp(1.0 / math.sqrt(w / 3600.0 + 1.0))
+        + weights[1] * math.exp(1.0 / math.sqrt(t / 3600.0 + 1.0))
+        + weights[2] * math.exp(1.0 / math.sqrt(share + 1.0))
+        + weights[3] * math.exp(1.0 / math.sqrt(share * t / 3600.0 + 1.0))
+    )
+
+
+@inner()
+def score_weighted(policy, setup, row):
+    """Bring the scores of all waiting jobs up to date by a priority function whose weights the setup holds."""
+    job, now, nodes = row.job, row.sim[0].clock, np.float64(setup.nodes)
+    for i in range(row.sim[0].first, row.sim[0].end):
+        it = job[row.queue[i]]
+        w, t, n = np.float64(now - it.submit), np.float64(it.request), np.float64(it.nodes)
+        if policy == LOGLINEAR:
+            it.score = log_linear(setup.weights, w, t, n)
+        else:
+            it.score = exponential(setup.weights, w, t, n, nodes)
+
+
+@inner(forceinline=True)
+def rescore(policy, setup, row):
+    """Bring the scores of all waiting jobs up to date by a policy that moves, other than multifactor."""
+    if policy == LOGLINEAR or policy == EXPONENTIAL:
+        score_weighted(policy, setup, row)
+    else:
+        score_moving(policy, row.queue, row.sim[0].first, row.sim[0].end, row.job, row.sim[0].clock)
+
+
 @inner()
 def refresh(row):
     """Write the needs and lengths of the waiting jobs beside them after the queue has been sorted anew."""
@@ -255,7 +345,7 @@ def order_queue(policy, jobs, setup, row):
     if first == end:
         return
     if moves(policy) and policy != MULTIFACTOR:
-        score_moving(policy, queue, first, end, job, sim.clock)
+        rescore(policy, setup, row)
     elif policy == MULTIFACTOR or sim.order != policy:
         score_others(policy, jobs, setup, row)
     else:

@@ -7,12 +7,16 @@ from twin_gym.kernels.lifecycle import enter, join, release
 from twin_gym.kernels.nodes import add, discard
 from twin_gym.kernels.queue import heap_remove, plan_remove
 from twin_gym.kernels.state import DRAIN, FAIL, FAILED, UNKNOWN
+from twin_gym.kernels.tally import count_job, is_initial
 
 
 @inner()
 def kill(who, mode, jobs, setup, row):
     """Kill a running job: back to the queue (the attempt is logged), or failed for good."""
     sim, job = row.sim[0], row.job
+    counted = row.tally.shape[0] > 0 and not is_initial(who, jobs, setup)
+    if counted:
+        count_job(who, -1.0, jobs, setup, row)
     heap_remove(row.heap, sim.running, who)
     plan_remove(row.plan, sim.running, job[who].start + job[who].plan, who)
     sim.running -= 1
@@ -21,6 +25,8 @@ def kill(who, mode, jobs, setup, row):
     if mode == FAIL:
         job[who].phase = FAILED
         job[who].end = sim.clock
+        if counted:
+            count_job(who, 1.0, jobs, setup, row)
         return
     entry = sim.lost
     row.lost[entry].job = who

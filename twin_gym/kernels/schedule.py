@@ -29,7 +29,7 @@ from twin_gym.kernels.nodes import (
     profile_by_node,
     reserve_by_node,
 )
-from twin_gym.kernels.order import moves, refresh, score_moving
+from twin_gym.kernels.order import moves, refresh, rescore
 from twin_gym.kernels.pace import MILLI
 from twin_gym.kernels.queue import heap_push, plan_insert, sort_queue
 from twin_gym.kernels.state import CONSERVATIVE, EASY, FIRSTFIT, NEVER, NONE, QUEUED, RUNNING, UNKNOWN
@@ -229,7 +229,7 @@ def pass_by_count(setup, row, policy, backfill):
     if idle_pass(setup, row, policy, backfill):
         return
     if moves(policy):
-        score_moving(policy, row.queue, sim.first, sim.end, row.job, sim.clock)
+        rescore(policy, setup, row)
         sort_queue(row.queue, sim.first, sim.end, row.job, row.picks, setup.cqsim == 0)
         refresh(row)
         sim.order = policy

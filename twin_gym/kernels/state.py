@@ -78,6 +78,13 @@ SETUP = np.dtype(
     [
         ("first", np.int64),  # first row of the shared job table
         ("count", np.int64),  # jobs of the environment
+        ("before", np.int64),  # the first of them, that came before the episode: where they stand at its begin is given
+        ("counted", np.int64),  # those on which somebody decides
+        ("origin", np.int64),  # from when scores count submit times, s
+        ("varied", np.int64),  # 1: jobs are not quite as recorded, but as the next three say
+        ("stretch", np.float64),  # they arrive this much faster
+        ("growth", np.float64),  # they are this much longer
+        ("noise", np.float64),  # standard deviation of the logarithm of what is believed of a length
         ("nodes", np.int64),  # nodes of the system
         ("clock", np.int64),  # where the clock stands before the first event, s
         ("policy", np.int64),  # constant of kernels.order
@@ -111,6 +118,7 @@ SETUP = np.dtype(
         ("queue", np.float64),
         ("max_age", np.float64),  # s
         ("half_life", np.float64),  # s
+        ("weights", np.float64, (16,)),  # of the log-linear or exponential priority function
     ]
 )
 
@@ -144,6 +152,7 @@ SIM = np.dtype(
         ("work", np.int64),  # what a job that ran all the time would have done, ms of full speed
         ("paces", np.int64),  # entries of the log of frequencies
         ("lost", np.int64),  # entries of the log of killed and requeued attempts
+        ("loads", np.int64),  # entries of the log of power
     ]
 )
 
@@ -184,6 +193,8 @@ SLEEP = np.dtype([("ready", np.int64), ("down", np.int64)], align=True)
 NAP = np.dtype([("node", np.int64), ("off", np.int64), ("on", np.int64), ("ready", np.int64)], align=True)
 # An entry of the log of frequencies: from `time` on all jobs run at this share of the full one.
 PACE = np.dtype([("time", np.int64), ("frequency", np.float64)], align=True)
+# An entry of the log of power: what the running jobs are believed to have drawn above idle up to a time, W.
+LOAD = np.dtype([("until", np.int64), ("watts", np.int64)], align=True)
 # A user's decayed node-seconds, the time of their last update and the nodes that add to them.
 USAGE = np.dtype([("amount", np.float64), ("time", np.int64), ("nodes", np.int64)], align=True)
 
@@ -219,6 +230,16 @@ class State(NamedTuple):
     paces: Records  # (E, L) PACE; (E, 0) unless jobs are slowed under a cap
     tally: Records  # (E, 1) TALLY; (E, 0) unless the twin is an environment, as what follows
     share: Records  # (E, U) SHARE
+    loads: Records  # (E, L) LOAD; (E, 0) unless somebody pays for the power
+
+
+@inner(forceinline=True)
+def submit_of(jobs, setup, known):
+    """Return when the job of a row of the shared table arrives in an environment, s."""
+    time = jobs.submit[known]
+    if setup.varied and time > setup.clock:
+        return setup.clock + np.int64((time - setup.clock) / setup.stretch)
+    return time
 
 
 @inner()
@@ -250,6 +271,7 @@ def row_of(st, e):
         borrowed(st.paces[e]),
         borrowed(st.tally[e]),
         borrowed(st.share[e]),
+        borrowed(st.loads[e]),
     )
 
 

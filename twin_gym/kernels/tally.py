@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin_gym.kernels.jit import inner, kernel
+from twin_gym.kernels.state import UNKNOWN
 
 BOUND = 10.0  # of the bounded slowdown, s
 
@@ -32,10 +33,16 @@ TALLY = np.dtype(
         ("linear", np.float64),  # sum over users of (sum of their bounded slowdowns / their jobs)
         ("users", np.float64),  # with a started job
         ("invalid", np.float64),  # actions that could not be done
+        ("cooling", np.float64),  # energy of the cooling plant, J
+        ("cost", np.float64),  # integral of power times price per kWh, W s
+        ("carbon", np.float64),  # of power times carbon intensity, W s g/kWh
+        ("ramp", np.float64),  # largest change between the mean powers of two minutes in succession, W
+        ("thermal", np.float64),  # K s that the CDUs' supply was above its limit
     ]
 )
-# A user's started jobs and the sum of their bounded slowdowns.
-SHARE = np.dtype([("jobs", np.float64), ("bounded", np.float64)])
+# A user's started jobs, the sum of their bounded slowdowns, the nodes that they hold now, the jobs that wait (working
+# space), and the believed node-seconds of those that started.
+SHARE = np.dtype([(name, np.float64) for name in ("jobs", "bounded", "nodes", "queued", "work")])
 
 # Objectives, in the order of `objectives`.
 NAMES = (
@@ -52,7 +59,12 @@ NAMES = (
     "excess_power",
     "fairness",
     "invalid",
+    "cost",
+    "carbon",
+    "ramp",
+    "thermal",
 )
+METERED = ("cost", "carbon", "ramp", "thermal")  # known only where power is metered
 COUNT = len(NAMES)
 
 
@@ -63,35 +75,67 @@ def clear(total, clock):
     total.started = total.wait = total.turnaround = total.slowdown = total.bounded = 0.0
     total.area = total.response = total.busy = total.queued = total.energy = total.peak = total.excess = 0.0
     total.square = total.linear = total.users = total.invalid = 0.0
+    total.cooling = total.cost = total.carbon = total.ramp = total.thermal = 0.0
+
+
+@inner(forceinline=True)
+def is_initial(who, jobs, setup):
+    """Tell whether a job ran already when the clock began, so that nobody decides on it."""
+    if who < setup.before:
+        return UNKNOWN < jobs.recorded_start[setup.first + who] < setup.clock
+    return jobs.initial[setup.first + who] != 0
 
 
 @inner()
 def tally_start(who, jobs, setup, row):
     """Count a job that has just started, in full: how long it will run is known to nobody but the tally."""
-    if jobs.initial[setup.first + who]:
-        return  # nobody has decided on it
+    if row.share.shape[0] > 0:
+        row.share[jobs.user[setup.first + who]].nodes += row.job[who].nodes
+    if not is_initial(who, jobs, setup):
+        count_job(who, 1.0, jobs, setup, row)
+
+
+@inner()
+def count_job(who, sign, jobs, setup, row):
+    """Count a job (1), or take back what was counted of one that was killed (-1)."""
     total, job = row.tally[0], row.job
     wait = np.float64(job[who].start - job[who].submit)
     if row.boot.shape[0] > 0:
         wait += row.boot[who]
     run = np.float64(job[who].end - job[who].start)
     bounded = max((wait + run) / max(run, BOUND), 1.0)
-    total.started += 1.0
-    total.wait += wait
-    total.turnaround += wait + run
-    total.slowdown += (wait + run) / max(run, 1.0)
-    total.bounded += bounded
-    total.area += run * job[who].nodes
-    total.response += run * job[who].nodes * (wait + run)
+    area = sign * run * job[who].nodes
+    total.started += sign
+    total.wait += sign * wait
+    total.turnaround += sign * (wait + run)
+    total.slowdown += sign * ((wait + run) / max(run, 1.0))
+    total.bounded += sign * bounded
+    total.area += area
+    total.response += area * (wait + run)
     if row.share.shape[0] > 0:
         user = row.share[jobs.user[setup.first + who]]
         before = user.bounded / max(user.jobs, 1.0)
-        total.users += 1.0 if user.jobs == 0.0 else 0.0
-        user.jobs += 1.0
-        user.bounded += bounded
-        after = user.bounded / user.jobs
+        total.users -= min(user.jobs, 1.0)
+        user.jobs += sign
+        user.bounded += sign * bounded
+        user.work += sign * np.float64(job[who].plan) * job[who].nodes
+        total.users += min(user.jobs, 1.0)
+        after = user.bounded / max(user.jobs, 1.0)
         total.linear += after - before
         total.square += after * after - before * before
+
+
+@inner()
+def log_load(time, row):
+    """Note what is drawn up to a time; what stays the same is one entry."""
+    sim, loads = row.sim[0], row.loads
+    last = sim.loads - 1
+    if last >= 0 and (loads[last].watts == sim.drawn or sim.loads == loads.shape[0]):
+        loads[last].until = time
+        return
+    loads[sim.loads].until = time
+    loads[sim.loads].watts = sim.drawn
+    sim.loads += 1
 
 
 @inner(forceinline=True)
@@ -105,6 +149,8 @@ def tally_time(time, setup, row):
     total.energy += elapsed * power
     total.excess += elapsed * max(power - setup.target_watts, 0.0)
     total.peak = max(total.peak, power)
+    if row.loads.shape[0] > 0 and time > sim.clock:
+        log_load(time, row)
     total.clock = np.float64(time)
 
 
@@ -120,9 +166,10 @@ def objectives(total, setup, out):
         Mean wait [s], mean turnaround [s], mean slowdown and mean bounded slowdown over all jobs of the episode (a job
         that has not started counts 0); AWRT [s]; utilization [0, 1]; started jobs/h; mean queue length; energy [kWh];
         highest power [kW]; energy above the target power [kWh]; Jain's index of the users' mean bounded slowdowns;
-        invalid actions.
+        invalid actions; cost [currency]; carbon [kg CO2]; largest change of power [kW/min]; supply above its limit
+        [K h].
     """
-    count = np.float64(max(setup.count, 1))
+    count = np.float64(max(setup.counted, 1))
     elapsed = max(total.clock - total.begin, 1.0)
     out[0] = total.wait / count
     out[1] = total.turnaround / count
@@ -132,8 +179,12 @@ def objectives(total, setup, out):
     out[5] = total.busy / (elapsed * setup.nodes)
     out[6] = 3600.0 * total.started / elapsed
     out[7] = total.queued / elapsed
-    out[8] = total.energy / 3.6e6
+    out[8] = (total.energy + total.cooling) / 3.6e6
     out[9] = total.peak / 1e3
     out[10] = total.excess / 3.6e6
     out[11] = total.linear * total.linear / (total.users * total.square) if total.square > 0.0 else 0.0
     out[12] = total.invalid
+    out[13] = total.cost / 3.6e6
+    out[14] = total.carbon / 3.6e9
+    out[15] = total.ramp / 1e3
+    out[16] = total.thermal / 3600.0

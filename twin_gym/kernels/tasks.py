@@ -7,28 +7,46 @@ event loop; none has scheduling rules of its own. What an action leaves to be do
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from twin_gym.kernels.backfill import shadow_of
 from twin_gym.kernels.events import advance, do_pass
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.lifecycle import settle
-from twin_gym.kernels.order import moves, order_queue
+from twin_gym.kernels.order import moves, order_queue, uniform
 from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
 from twin_gym.kernels.queue import queue_place
 from twin_gym.kernels.schedule import close_places, schedule_by_count, start_now
-from twin_gym.kernels.state import DONE, NEVER, NONE, QUEUED, UNKNOWN, UNTIL, row_of
+from twin_gym.kernels.state import DONE, GROW, NEVER, NONE, QUEUED, UNKNOWN, UNTIL, row_of
 
 # what a pick that does not fit means
 BLOCK, RESERVE, MASK = range(3)
 # tasks
 SELECT, DISPATCH, BACKFILL, INSPECT, WEIGHTS = range(5)
+# which part of a queue that is longer than the window is visible
+HEAD, SPLIT, SAMPLE = range(3)
+# a backfill mode for BLOCK alone: jobs that will have ended, as requested, before the time at which the job that blocks
+# was to start when it was picked (RLScheduler's; no job is let through for leaving it enough nodes)
+ENDING_BEFORE = 4
+
+
+class Rules(NamedTuple):
+    """What an action means, in whole numbers."""
+
+    kind: int  # SELECT, DISPATCH, BACKFILL, INSPECT or WEIGHTS
+    meaning: int  # of a pick that does not fit: BLOCK, RESERVE or MASK
+    window: int  # visible jobs
+    sight: int  # HEAD, SPLIT or SAMPLE
+    interval: int  # s for which a choice of DISPATCH or WEIGHTS holds; s for which INSPECT lets a rejected job wait
 
 
 # What an action has left to be done before the next decision.
 PLAN = np.dtype(
     [
         ("block", np.int64),  # job that must start before anything else is decided, -1 none
+        ("shadow", np.int64),  # when it may start, as believed when it was picked, s
         ("pass_due", np.int64),  # 1: the pass that is due is done by `policy` and `backfill`
         ("hold", np.int64),  # so is every pass before this time, s
         ("policy", np.int64),
@@ -42,6 +60,7 @@ PLAN = np.dtype(
 def forget(plan):
     """Leave nothing to be done."""
     plan.block = -1
+    plan.shadow = UNKNOWN
     plan.pass_due = 0
     plan.hold = UNKNOWN
     plan.ask = NEVER
@@ -125,14 +144,41 @@ def is_something_coming(setup, row):
     return row.sim[0].running > 0 or row.sim[0].arrived < setup.count
 
 
+@inner(forceinline=True)
+def visible_count(rules, row):
+    """Return how many jobs are visible."""
+    return min(rules.window, row.sim[0].end - row.sim[0].first)
+
+
+@inner(forceinline=True)
+def place_of(slot, rules, setup, row):
+    """Return the place in the queue of the job that a slot of the window shows (0 <= slot < visible_count)."""
+    sim = row.sim[0]
+    hidden = sim.end - sim.first - rules.window
+    if rules.sight == HEAD or hidden <= 0:
+        return sim.first + slot
+    tail = rules.window // 2
+    behind = slot - (rules.window - tail)
+    if behind < 0:
+        return sim.first + slot
+    if rules.sight == SPLIT:
+        return sim.end - tail + behind
+    # one of each of as many equal parts of what lies behind the head, by lot, the same for all looks at one time
+    rest = hidden + tail
+    low, high = behind * rest // tail, (behind + 1) * rest // tail
+    lot = uniform(setup.seed + np.uint64(sim.clock), behind)
+    return sim.end - rest + low + np.int64(lot * (high - low))
+
+
 @inner()
-def wait(window, jobs, setup, row):
+def wait(rules, jobs, setup, row):
     """End the pass; where nothing is left to come, start the first job that fits instead and return False."""
     sim = row.sim[0]
     if is_something_coming(setup, row):
         sim.due = 0
         return True
-    for place in range(sim.first, min(sim.end, sim.first + window)):
+    for slot in range(visible_count(rules, row)):
+        place = place_of(slot, rules, setup, row)
         if fits(row.queue[place], jobs, setup, row):
             start_at(place, jobs, setup, row)
             return False
@@ -141,30 +187,52 @@ def wait(window, jobs, setup, row):
 
 
 @inner()
-def select(action, window, meaning, jobs, setup, row, plan):
-    """Pick the job at a place of the visible queue, or (`action == window`) wait for the next event.
+def select(action, rules, jobs, setup, row, plan):
+    """Pick the job in a slot of the window, or (`action == window`) wait for the next event.
 
     Returns whether the action could be done as it was meant.
     """
     sim = row.sim[0]
-    place = sim.first + action
-    if action == window:
-        return wait(window, jobs, setup, row)
-    if action < 0 or action > window or place >= sim.end:
-        wait(window, jobs, setup, row)
+    if action == rules.window:
+        return wait(rules, jobs, setup, row)
+    if action < 0 or action >= visible_count(rules, row):
+        wait(rules, jobs, setup, row)
         return False
+    place = place_of(action, rules, setup, row)
     who = row.queue[place]
     if fits(who, jobs, setup, row):
         start_at(place, jobs, setup, row)
-    elif meaning == BLOCK:
+    elif rules.meaning == BLOCK:
         plan.block = who
-    elif meaning == RESERVE:
+        if setup.backfill == ENDING_BEFORE:
+            plan.shadow, _ = shadow_of(
+                np.int64(row.job[who].nodes), sim.free, sim.clock, False, row.plan, sim.running, row.job
+            )
+    elif rules.meaning == RESERVE:
         pass_with_head(place, setup.backfill, jobs, setup, row)
         sim.due = 0
     else:
-        wait(window, jobs, setup, row)
+        wait(rules, jobs, setup, row)
         return False
     return True
+
+
+@inner()
+def start_ending_before(shadow, jobs, setup, row):
+    """Start waiting jobs that fit and will have ended before a time, in the order in which they came."""
+    sim, last = row.sim[0], -1
+    while True:
+        # what did not fit will not do so after another one has started: the next one is simply the next that does
+        found = -1
+        for place in range(sim.first, sim.end):
+            who = row.queue[place]
+            if last < who and (found < 0 or who < row.queue[found]):
+                if sim.clock + row.job[who].request < shadow and fits(who, jobs, setup, row):
+                    found = place
+        if found < 0:
+            return
+        last = row.queue[found]
+        start_at(found, jobs, setup, row)
 
 
 @inner()
@@ -178,7 +246,9 @@ def block_on(jobs, setup, row, plan):
         start_at(place, jobs, setup, row)
         plan.block = -1
         return
-    if setup.backfill != NONE:
+    if setup.backfill == ENDING_BEFORE:
+        start_ending_before(plan.shadow, jobs, setup, row)
+    elif setup.backfill != NONE:
         pass_with_head(place, setup.backfill, jobs, setup, row)
     sim.due = 0
 
@@ -212,26 +282,25 @@ def head_shadow(setup, row):
 
 
 @inner()
-def has_candidate(window, jobs, setup, row):
+def has_candidate(rules, jobs, setup, row):
     """Start jobs up to the first that does not fit; tell whether others may be backfilled behind it."""
-    sim = row.sim[0]
     if start_in_order(jobs, setup, row):
         shadow, extra = head_shadow(setup, row)
-        for place in range(sim.first + 1, min(sim.end, sim.first + window)):
-            if is_candidate(place, shadow, extra, jobs, setup, row):
+        for slot in range(1, visible_count(rules, row)):
+            if is_candidate(place_of(slot, rules, setup, row), shadow, extra, jobs, setup, row):
                 return True
     return False
 
 
 @inner()
-def backfill_one(action, window, jobs, setup, row):
+def backfill_one(action, rules, jobs, setup, row):
     """Start one candidate, or (`action == window`) end the pass; return whether the action was one of both."""
     sim = row.sim[0]
-    if action == window:
+    if action == rules.window:
         sim.due = 0
         return True
-    place = sim.first + action
-    if 0 < action < window and place < sim.end:
+    if 0 < action < visible_count(rules, row):
+        place = place_of(action, rules, setup, row)
         shadow, extra = head_shadow(setup, row)
         if is_candidate(place, shadow, extra, jobs, setup, row):
             start_at(place, jobs, setup, row)
@@ -241,16 +310,16 @@ def backfill_one(action, window, jobs, setup, row):
 
 
 @inner()
-def accept(action, interval, jobs, setup, row, plan):
-    """Start the first job of the queue (action 0), or reject it for now (1) and look again after `interval` s at most.
+def accept(action, rules, jobs, setup, row, plan):
+    """Start the first job of the queue (action 0), or reject it for now (1) and look again after the interval at most.
 
     Returns whether the action could be done: where nothing is left to come, nothing can be rejected.
     """
     sim = row.sim[0]
     if action == 1 and is_something_coming(setup, row):
         sim.due = 0
-        if interval > 0:
-            plan.ask = sim.clock + interval
+        if rules.interval > 0:
+            plan.ask = sim.clock + rules.interval
         return True
     if sim.end > sim.first:
         start_at(sim.first, jobs, setup, row)
@@ -260,31 +329,31 @@ def accept(action, interval, jobs, setup, row, plan):
 
 
 @inner()
-def is_decision(kind, meaning, window, jobs, setup, row):
+def is_decision(rules, jobs, setup, row):
     """Tell whether the pass that is due, with jobs in the queue, holds something to decide on.
 
     Where only fitting jobs may be picked, a pass in which no visible job fits is none.
     """
     sim = row.sim[0]
     order_once(jobs, setup, row)
-    if kind == BACKFILL:
-        return has_candidate(window, jobs, setup, row)
-    if kind == INSPECT:
+    if rules.kind == BACKFILL:
+        return has_candidate(rules, jobs, setup, row)
+    if rules.kind == INSPECT:
         if fits(row.queue[sim.first], jobs, setup, row):
             return True
         if setup.backfill != NONE:
             pass_with_head(sim.first, setup.backfill, jobs, setup, row)
         return False
-    if kind == DISPATCH or meaning != MASK:
+    if rules.kind != SELECT or rules.meaning != MASK:
         return True
-    for place in range(sim.first, min(sim.end, sim.first + window)):
-        if fits(row.queue[place], jobs, setup, row):
+    for slot in range(visible_count(rules, row)):
+        if fits(row.queue[place_of(slot, rules, setup, row)], jobs, setup, row):
             return True
     return False
 
 
 @inner()
-def drive(kind, meaning, window, jobs, outages, setups, st, e, plan):
+def drive(rules, jobs, outages, setups, st, e, plan):
     """Do what is left to be done and let time run to the next decision; return True when the episode is over."""
     setup, row = setups[e], row_of(st, e)
     sim = row.sim[0]
@@ -296,7 +365,7 @@ def drive(kind, meaning, window, jobs, outages, setups, st, e, plan):
             if plan.pass_due or sim.clock < plan.hold:
                 do_pass(jobs, outages, setup, row, plan.policy, plan.backfill)
                 plan.pass_due = 0
-            elif is_decision(kind, meaning, window, jobs, setup, row):
+            elif is_decision(rules, jobs, setup, row):
                 plan.ask = NEVER
                 return False
         sim.due = 0
@@ -304,35 +373,39 @@ def drive(kind, meaning, window, jobs, outages, setups, st, e, plan):
         if code == UNTIL:
             plan.ask = NEVER
             sim.due = 1
+        elif code == GROW:
+            sim.runs = sim.lost = 0  # nobody reads the logs of an environment
         elif code == DONE:
             return True
 
 
 @inner()
-def mask_queue(window, fitting, jobs, setup, row, mask):
-    """Write which actions of SELECT make sense: the visible jobs (only those that fit, if `fitting`), and to wait.
+def mask_queue(rules, jobs, setup, row, mask):
+    """Write which actions of SELECT make sense: the visible jobs (of MASK: only those that fit), and to wait.
 
     Waiting makes sense as long as something is to come, or where nothing can be picked.
     """
-    sim = row.sim[0]
-    count = min(window, sim.end - sim.first)
-    any_job = False
-    for i in range(count):
-        able = not fitting or fits(row.queue[sim.first + i], jobs, setup, row)
-        mask[i] = able
-        any_job |= able
-    mask[count:window] = 0
-    mask[window] = is_something_coming(setup, row) or not any_job
+    count = visible_count(rules, row)
+    any_job = count > 0
+    if rules.meaning == MASK:
+        any_job = False
+        for slot in range(count):
+            able = fits(row.queue[place_of(slot, rules, setup, row)], jobs, setup, row)
+            mask[slot] = able
+            any_job |= able
+    else:
+        mask[:count] = 1
+    mask[count : rules.window] = 0
+    mask[rules.window] = is_something_coming(setup, row) or not any_job
 
 
 @inner()
-def mask_candidates(window, jobs, setup, row, mask):
+def mask_candidates(rules, jobs, setup, row, mask):
     """Write which actions of BACKFILL make sense: the candidates, and to end the pass."""
-    sim = row.sim[0]
-    mask[:window] = 0
-    mask[window] = 1
-    if sim.end == sim.first:
+    mask[: rules.window] = 0
+    mask[rules.window] = 1
+    if row.sim[0].end == row.sim[0].first:
         return
     shadow, extra = head_shadow(setup, row)
-    for i in range(1, min(window, sim.end - sim.first)):
-        mask[i] = is_candidate(sim.first + i, shadow, extra, jobs, setup, row)
+    for slot in range(1, visible_count(rules, row)):
+        mask[slot] = is_candidate(place_of(slot, rules, setup, row), shadow, extra, jobs, setup, row)
