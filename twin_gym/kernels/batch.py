@@ -82,7 +82,7 @@ class Buffers(NamedTuple):
     decisions: npt.NDArray[np.int64]  # (E,) steps of the episode
 
 
-@inner()
+@inner(forceinline=True)
 def write_mask(e, rules, jobs, setup, row, buffers):
     """Write which actions of an environment make sense."""
     mask = borrowed(buffers.mask[e])
@@ -97,7 +97,7 @@ def write_mask(e, rules, jobs, setup, row, buffers):
         mask[:] = 1
 
 
-@inner()
+@inner(forceinline=True)
 def write_observation(e, task, climate, jobs, setup, row, buffers):
     """Write one environment's observation, group by group."""
     out, places, rules = borrowed(buffers.observation[e]), task.places, task.rules
@@ -129,7 +129,7 @@ def write_observation(e, task, climate, jobs, setup, row, buffers):
             observe.observe_market(sums, low, high, row.sim[0].clock, task.horizon, climate, to)
 
 
-@inner()
+@inner(forceinline=True)
 def write_reward(e, over, fresh, task, now, buffers):
     """Write what an environment's objectives, as they are `now`, mean for its reward."""
     reward = 0.0
@@ -148,7 +148,7 @@ def write_reward(e, over, fresh, task, now, buffers):
     buffers.reward[e] = reward
 
 
-@inner()
+@inner(forceinline=True)
 def set_weights(weights, setup):
     """Give the priority function of a setup other weights."""
     if setup.policy == MULTIFACTOR:
@@ -166,7 +166,7 @@ def do_pass_by(policy, backfill, until, plan):
     plan.hold = until
 
 
-@inner()
+@inner(forceinline=True)
 def act(e, action, weights, task, jobs, setup, row, plan):
     """Apply an environment's action; return whether it could be done."""
     rules = task.rules

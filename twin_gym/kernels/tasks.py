@@ -186,35 +186,30 @@ def wait(rules, jobs, setup, row):
     return True
 
 
-@inner()
+@inner(forceinline=True)
 def select(action, rules, jobs, setup, row, plan):
     """Pick the job in a slot of the window, or (`action == window`) wait for the next event.
 
-    Returns whether the action could be done as it was meant.
+    Returns whether the action could be done as it was meant. A job that is to start is left to `drive`.
     """
     sim = row.sim[0]
-    if action == rules.window:
-        return wait(rules, jobs, setup, row)
-    if action < 0 or action >= visible_count(rules, row):
-        wait(rules, jobs, setup, row)
-        return False
-    place = place_of(action, rules, setup, row)
-    who = row.queue[place]
-    if fits(who, jobs, setup, row):
-        start_at(place, jobs, setup, row)
-    elif rules.meaning == BLOCK:
-        plan.block = who
-        if setup.backfill == ENDING_BEFORE:
-            plan.shadow, _ = shadow_of(
-                np.int64(row.job[who].nodes), sim.free, sim.clock, False, row.plan, sim.running, row.job
-            )
-    elif rules.meaning == RESERVE:
-        pass_with_head(place, setup.backfill, jobs, setup, row)
-        sim.due = 0
-    else:
-        wait(rules, jobs, setup, row)
-        return False
-    return True
+    if 0 <= action < visible_count(rules, row):
+        place = place_of(action, rules, setup, row)
+        who = row.queue[place]
+        able = fits(who, jobs, setup, row)
+        if able or rules.meaning == BLOCK:
+            plan.block = who
+            if not able and setup.backfill == ENDING_BEFORE:
+                plan.shadow, _ = shadow_of(
+                    np.int64(row.job[who].nodes), sim.free, sim.clock, False, row.plan, sim.running, row.job
+                )
+            return True
+        if rules.meaning == RESERVE:
+            pass_with_head(place, setup.backfill, jobs, setup, row)
+            sim.due = 0
+            return True
+    waited = wait(rules, jobs, setup, row)
+    return waited and action == rules.window
 
 
 @inner()
@@ -235,7 +230,7 @@ def start_ending_before(shadow, jobs, setup, row):
         start_at(found, jobs, setup, row)
 
 
-@inner()
+@inner(forceinline=True)
 def block_on(jobs, setup, row, plan):
     """Start the job on which everything waits, if it fits; else backfill others behind it as the twin is set up."""
     sim = row.sim[0]
@@ -292,7 +287,7 @@ def has_candidate(rules, jobs, setup, row):
     return False
 
 
-@inner()
+@inner(forceinline=True)
 def backfill_one(action, rules, jobs, setup, row):
     """Start one candidate, or (`action == window`) end the pass; return whether the action was one of both."""
     sim = row.sim[0]
@@ -309,7 +304,7 @@ def backfill_one(action, rules, jobs, setup, row):
     return False
 
 
-@inner()
+@inner(forceinline=True)
 def accept(action, rules, jobs, setup, row, plan):
     """Start the first job of the queue (action 0), or reject it for now (1) and look again after the interval at most.
 
@@ -328,7 +323,7 @@ def accept(action, rules, jobs, setup, row, plan):
     return action == 0
 
 
-@inner()
+@inner(forceinline=True)
 def is_decision(rules, jobs, setup, row):
     """Tell whether the pass that is due, with jobs in the queue, holds something to decide on.
 
@@ -352,7 +347,7 @@ def is_decision(rules, jobs, setup, row):
     return False
 
 
-@inner()
+@inner(forceinline=True)
 def drive(rules, jobs, outages, setups, st, e, plan):
     """Do what is left to be done and let time run to the next decision; return True when the episode is over."""
     setup, row = setups[e], row_of(st, e)
@@ -379,7 +374,7 @@ def drive(rules, jobs, outages, setups, st, e, plan):
             return True
 
 
-@inner()
+@inner(forceinline=True)
 def mask_queue(rules, jobs, setup, row, mask):
     """Write which actions of SELECT make sense: the visible jobs (of MASK: only those that fit), and to wait.
 
@@ -399,7 +394,7 @@ def mask_queue(rules, jobs, setup, row, mask):
     mask[rules.window] = is_something_coming(setup, row) or not any_job
 
 
-@inner()
+@inner(forceinline=True)
 def mask_candidates(rules, jobs, setup, row, mask):
     """Write which actions of BACKFILL make sense: the candidates, and to end the pass."""
     mask[: rules.window] = 0
