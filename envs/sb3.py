@@ -205,9 +205,8 @@ def make_vec_env(
     kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
     if not (isinstance(kind, type) and issubclass(kind, TwinVectorEnv)):
         raise OptionError(f"{env_id} is none of twin_gym's environments; use Stable-Baselines3's own make_vec_env.")
-    venv = TwinVecEnv(
-        gym.make_vec(env_id, n_envs, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy, **options), monitor=monitor
-    )
+    envs: Any = gym.make_vec(env_id, n_envs, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy, **options)
+    venv = TwinVecEnv(envs, monitor=monitor)
     if seed is not None:
         venv.seed(seed)
     return venv

@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # One cache of compiled kernels for this process and all that it starts; read by Numba when it is imported.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
 
+# One thread for PyTorch and scikit-learn: with two, the small networks of the tests take up to 70 times longer.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # `ci` tries the same cases in every run; HYPOTHESIS_PROFILE=dev hunts for new ones. The first case may compile kernels,
 # so time is no criterion.
 settings.register_profile(

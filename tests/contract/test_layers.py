@@ -167,5 +167,5 @@ def test_every_foreign_module_is_a_declared_dependency() -> None:
             top = name.split(".")[0]
             if top in sys.stdlib_module_names or top == "twin_gym":
                 continue
-            names = {distribution.lower() for distribution in distributions.get(top, [top])}
+            names = {distribution.lower().replace("_", "-") for distribution in distributions.get(top, [top])}
             assert names & declared, f"{module}:{line} imports {name}, which pyproject.toml does not ask for"
