@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +16,7 @@ from gymnasium.vector.utils import batch_space
 from twin_gym.arrays import allocate
 from twin_gym.errors import OptionError
 from twin_gym.kernels import batch, tally, tasks
+from twin_gym.kernels.jit import entry_of
 from twin_gym.policies import FAMILIES
 from twin_gym.twin import announce_compilation
 
@@ -113,6 +114,9 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         ]
         self._truncated = np.zeros(num_envs, np.bool_)
         self._over = np.ones(num_envs, np.bool_)  # no episode goes on
+        self._ends = num_envs  # how many of them
+        self._shared = (self._task, self._climate, self._jobs, self._outages, self._setups, self._state)
+        self._entry: Callable[..., Any] | None = None  # of the kernel
         self._rngs: list[np.random.Generator] = []
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
@@ -190,6 +194,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         actions[which] = batch.BEGIN
         self._kernel(0, self.num_envs, actions)
         self._over[which] = False
+        self._ends = int(self._over.sum())
 
     def _codes(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Check actions, and return what the kernel takes for them.
@@ -224,53 +229,48 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
     ) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
         """Apply an action in each environment and run each to its next decision."""
         actions, over = self._codes(actions), self._over
-        if over.any():
+        if self._ends:
             if self.autoreset_mode != AutoresetMode.NEXT_STEP:
                 raise OptionError("an episode is over; reset it first: reset(options={'reset_mask': ...}).")
             self._place(np.flatnonzero(over))
             actions = np.where(over, batch.BEGIN, actions)
             over[:] = False
+            self._ends = 0
         self._buffers, self._spare = self._spare, self._buffers
         buffers = self._buffers
         if self._pool is None:
-            self._kernel(0, self.num_envs, actions)
+            ended = self._kernel(0, self.num_envs, actions)
         else:
-            list(self._pool.map(lambda ends: self._kernel(ends[0], ends[1], actions), self._ranges))
+            ended = sum(self._pool.map(lambda ends: self._kernel(ends[0], ends[1], actions), self._ranges))
         reward, terminated = buffers.reward.copy(), buffers.terminated.copy()
-        if terminated.any() and self.autoreset_mode == AutoresetMode.SAME_STEP:
-            ended = np.flatnonzero(terminated)
+        if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
             final = {
                 "final_obs": self._observation(copy=True),
                 "_final_obs": terminated,
-                "final_info": self._info(),
+                "final_info": self._info(ended),
                 "_final_info": terminated,
             }
             terms = buffers.terms.copy()
-            self._begin(ended)
-            return self._observation(), reward, terminated, self._truncated.copy(), {**self._info(terms), **final}
-        np.copyto(over, terminated)
-        return self._observation(), reward, terminated, self._truncated.copy(), self._info()
+            self._begin(np.flatnonzero(terminated))
+            return self._observation(), reward, terminated, self._truncated.copy(), {**self._info(0, terms), **final}
+        if ended:
+            np.copyto(over, terminated)
+            self._ends = ended
+        return self._observation(), reward, terminated, self._truncated.copy(), self._info(ended)
 
-    def _kernel(self, low: int, high: int, actions: npt.NDArray[np.int64]) -> None:
-        batch.step(
-            low,
-            high,
-            actions,
-            self._weights,
-            self._task,
-            self._climate,
-            self._jobs,
-            self._outages,
-            self._setups,
-            self._state,
-            self._buffers,
-        )
+    def _kernel(self, low: int, high: int, actions: npt.NDArray[np.int64]) -> int:
+        """Step some environments; return how many episodes have ended."""
+        # all that never changes is the same object at each call
+        arguments = (actions, self._weights, *self._shared, self._buffers)
+        if self._entry is None:
+            self._entry = entry_of(batch.step, low, high, *arguments)
+        return self._entry(low, high, *arguments)  # type: ignore[no-any-return]
 
     def _observation(self, copy: bool = False) -> Any:
         flat = self._buffers.observation
         return self.layout.shaped(flat.copy() if copy or self._copy else flat)
 
-    def _info(self, terms: npt.NDArray[np.float64] | None = None) -> dict[str, Any]:
+    def _info(self, ended: int = 0, terms: npt.NDArray[np.float64] | None = None) -> dict[str, Any]:
         buffers = self._buffers
         terms = buffers.terms if terms is None else terms
         info: dict[str, Any] = {
@@ -281,7 +281,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
             info["action_mask"] = buffers.mask.copy() if self._copy else buffers.mask
         for k in self._weighted:
             info[f"reward/{tally.NAMES[k]}"] = terms[:, k].copy()
-        if buffers.terminated.any():
+        if ended:
             info |= {f"objective/{name}": buffers.values[:, k].copy() for k, name in self._objectives}
         return info
 

@@ -17,6 +17,8 @@ PRESETS: dict[str, dict[str, float]] = {
     "awrt": {"awrt": -1.0 / 3600.0},
     "utilization": {"utilization": 1.0},
     "energy_aware": {"bounded_slowdown": -1.0, "energy": -1e-3},
+    "cost_aware": {"bounded_slowdown": -1.0, "cost": -1e-2},
+    "carbon_aware": {"bounded_slowdown": -1.0, "carbon": -1e-2},
     "peak_aware": {"bounded_slowdown": -1.0, "peak_power": -1e-2, "excess_power": -1e-2},
     "multi_objective": {"bounded_slowdown": -1.0, "utilization": 10.0, "energy": -1e-3, "fairness": 1.0},
 }

@@ -77,7 +77,7 @@ TABLE: dict[str, Policy] = {
         ),
         Policy("replay", 23, "-recorded start", False, "starts each job at its recorded start, on its recorded nodes"),
         Policy("random", 24, "uniform(seed, job)", False, "a seeded shuffle"),
-        Policy("loglinear", 90, "weights . (terms of FAMILIES)", True, "learned weights; without any, all but saf's order"),
+        Policy("loglinear", 90, "weights . (terms of FAMILIES)", True, "learned weights; without any, about saf"),
         Policy("exponential", 91, "sum_j weight_j exp(1/sqrt(x_j + 1))", True, "ML-guided scheduling of S-RAPS"),
     )
 }

@@ -204,7 +204,13 @@ def step(low, high, actions, weights, task, climate, jobs, outages, setups, st, 
     jobs, outages, setups, st : Jobs, Outages, (E,) SETUP, State
     buffers : Buffers
         Written, each environment its own row.
+
+    Returns
+    -------
+    int
+        How many episodes have ended.
     """
+    ended = 0
     jobs, outages = borrow_jobs(jobs), borrow_outages(outages)
     now = np.zeros(buffers.values.shape[1])
     metered = climate.meters.shape[0] > 0
@@ -236,6 +242,8 @@ def step(low, high, actions, weights, task, climate, jobs, outages, setups, st, 
         objectives(row.tally[0], setup, now)
         write_reward(e, over, fresh, task, now, buffers)
         buffers.terminated[e] = over and not fresh
+        ended += over and not fresh
         buffers.decisions[e] = 0 if fresh else buffers.decisions[e] + 1
         write_mask(e, task.rules, jobs, setup, row, buffers)
         write_observation(e, task, climate, jobs, setup, row, buffers)
+    return ended

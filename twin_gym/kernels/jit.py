@@ -139,6 +139,19 @@ def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
+def entry_of(kernel: Any, *arguments: Any) -> Callable[..., Any]:
+    """Return what calls a kernel with arguments of the types of these, without asking for their types again.
+
+    Numba looks at every array of every argument at every call, which for a hundred arrays takes longer than what an
+    environment does in a step. The caller must keep to the types.
+    """
+    if not hasattr(kernel, "overloads"):  # plain Python (NUMBA_DISABLE_JIT)
+        return kernel  # type: ignore[no-any-return]
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    kernel.compile(types)
+    return kernel.overloads[types].entry_point  # type: ignore[no-any-return]
+
+
 def is_compiled(kernel: Any) -> bool:
     """Tell whether an earlier run has left this kernel compiled, so that this one starts at once."""
     function = kernel.py_func
