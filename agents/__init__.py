@@ -1,1 +1,10 @@
-"""Who decides: baselines, training and evaluation of learned policies."""
+"""Who decides: baselines, training and evaluation of learned policies.
+
+>>> from twin_gym.agents import find_agent
+>>> agent = find_agent("sjf+easy")
+"""
+
+from .agent import Agent
+from .heuristics import First, Heuristic, RandomAgent, find_agent
+
+__all__ = ["Agent", "First", "Heuristic", "RandomAgent", "find_agent"]

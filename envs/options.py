@@ -86,7 +86,7 @@ class EnvOptions:
     strict : bool
         Whether an action that is masked out raises an error instead of being counted.
     reward : str or mapping
-        A preset of `twin_gym.envs.rewards.PRESETS`, or weights of objectives.
+        A preset of `twin_gym.envs.rewards.presets`, or weights of objectives.
     dense : bool
         Whether the reward is given as it arises; else all of it at the end. Both sum up to the same.
     layout : str

@@ -1,28 +1,28 @@
-"""What a reward is made of: weights of named objectives, and the presets that come with twin_gym."""
+"""What a reward is made of: weights of named objectives, and the presets that come with twin_gym (`conf/reward`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
 from twin_gym.errors import OptionError, suggest
 from twin_gym.kernels.tally import NAMES
 
-PRESETS: dict[str, dict[str, float]] = {
-    "bounded_slowdown": {"bounded_slowdown": -1.0},
-    "slowdown": {"slowdown": -1.0},
-    "wait": {"wait": -1.0 / 3600.0},
-    "awrt": {"awrt": -1.0 / 3600.0},
-    "utilization": {"utilization": 1.0},
-    "energy_aware": {"bounded_slowdown": -1.0, "energy": -1e-3},
-    "cost_aware": {"bounded_slowdown": -1.0, "cost": -1e-2},
-    "carbon_aware": {"bounded_slowdown": -1.0, "carbon": -1e-2},
-    "peak_aware": {"bounded_slowdown": -1.0, "peak_power": -1e-2, "excess_power": -1e-2},
-    "multi_objective": {"bounded_slowdown": -1.0, "utilization": 10.0, "energy": -1e-3, "fairness": 1.0},
-}
-"""Weights by preset; `twin_gym.kernels.tally.objectives` says what each objective is and its unit."""
+
+@cache
+def presets() -> dict[str, dict[str, float]]:
+    """Return the weights of every preset; `twin_gym.kernels.tally.objectives` says what each objective is."""
+    found = {}
+    for item in sorted((files("twin_gym.conf") / "reward").iterdir(), key=lambda item: item.name):
+        if item.name.endswith(".yaml"):
+            weights = yaml.safe_load(item.read_text(encoding="utf-8"))
+            found[item.name.removesuffix(".yaml")] = {name: float(weight) for name, weight in weights.items()}
+    return found
 
 
 def weights_of(reward: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
@@ -39,9 +39,9 @@ def weights_of(reward: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
         If there is no such preset or objective, or a weight is no finite number.
     """
     if isinstance(reward, str):
-        if reward not in PRESETS:
-            raise OptionError(f"reward={reward!r} is unknown.{suggest(reward, list(PRESETS))}")
-        reward = PRESETS[reward]
+        if reward not in presets():
+            raise OptionError(f"reward={reward!r} is unknown.{suggest(reward, list(presets()))}")
+        reward = presets()[reward]
     weights = np.zeros(len(NAMES))
     for name, weight in reward.items():
         if name not in NAMES:

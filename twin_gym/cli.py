@@ -26,6 +26,8 @@ COMMANDS = {
     "datasets": Command("datasets", "the public data sets that are read: list them, fetch one, make a look-alike"),
     "inspect": Command("inspect", "a job log at a glance: numbers and six pictures"),
     "convert": Command("convert", "convert a job log between .swf, .swf.gz, .parquet and .csv"),
+    "envs": Command("envs", "the environments: their ids, and what each is"),
+    "play": Command("play", "step an environment in the terminal, by a named agent or by yourself"),
     "export-fmu": Command("export_fmu", "a system's cooling plant as an FMU"),
     "completion": Command("completion", "print the completion script of your shell"),
 }
@@ -101,7 +103,7 @@ def _dispatch(words: list[str]) -> int:
     command = COMMANDS.get(name) or _HIDDEN.get(name)
     if command is None:
         raise OptionError(_unknown(name))
-    if name in ("simulate", "compare") and {"-h", "--help"} & {*rest}:  # answered without loading Hydra
+    if name in ("simulate", "compare", "play") and {"-h", "--help"} & {*rest}:  # answered without loading Hydra
         from twin_gym.commands.guide import guide
 
         print(guide(name), end="")

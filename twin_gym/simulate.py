@@ -168,7 +168,7 @@ def compare(
     rows, results = [], []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         for (policy, backfill), (summary, result) in zip(chosen, pool.map(one, configs), strict=True):
-            rows.append({"policy": policy, "backfill": backfill, **summary})
+            rows.append({"policy": "", "backfill": backfill} | summary | {"policy": policy})
             results.append(result)
             done += 1
             if progress is not None:

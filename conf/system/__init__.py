@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""Machines that `system=NAME` can name; a package so that Hydra finds the files in an installed twin_gym."""

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from twin_gym.envs import register_envs
-from twin_gym.envs.rewards import PRESETS
-from twin_gym.envs.spaces import JOB_FEATURES, STATE_FEATURES
+from twin_gym.envs.rewards import presets
+from twin_gym.envs.options import GROUPS
+from twin_gym.envs.spaces import DETAIL_FEATURES, FACILITY_FEATURES, JOB_FEATURES, STATE_FEATURES
 from twin_gym.kernels.tally import NAMES
 
 
@@ -19,5 +20,6 @@ def test_the_example_runs(project_root: Path) -> None:
 
 def test_every_id_feature_objective_and_preset_is_on_the_page(project_root: Path) -> None:
     page = (project_root / "docs" / "environments.md").read_text(encoding="utf-8")
-    for name in (*register_envs(), *JOB_FEATURES, *STATE_FEATURES, *NAMES, *PRESETS):
+    features = (*JOB_FEATURES, *DETAIL_FEATURES, *STATE_FEATURES, *FACILITY_FEATURES)
+    for name in (*register_envs(), *GROUPS, *features, *NAMES, *presets()):
         assert f"`{name}`" in page, name

@@ -14,6 +14,7 @@ import re
 
 from twin_gym.commands.names import CHOICES, FORMATS, groups
 from twin_gym.errors import OptionError, PolicyError, suggest
+from twin_gym.learned import LEARNED
 from twin_gym.policies import find_policy
 
 MULTIRUN = ("-m", "--multirun")
@@ -127,6 +128,7 @@ def check_names(key: str, value: str) -> None:
         return
     for name in re.findall(r"[^\s,\[\]'\"]+", value):
         if choice == "policy":
-            find_policy(name)
+            if not name.startswith(LEARNED):
+                find_policy(name)
         elif name not in CHOICES[choice]:
             raise PolicyError(f"{key}={name} is unknown.{suggest(name, CHOICES[choice])}")

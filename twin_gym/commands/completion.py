@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from twin_gym.commands import schema
 from twin_gym.commands.arguments import FLAGS
+from twin_gym.commands.guide import environment_keys
 from twin_gym.commands.names import CHOICES, FORMATS, groups, loader_options, policy_names
 from twin_gym.commands.words import Parser
 
@@ -131,13 +132,18 @@ def _hydra_offers(command: str, before: list[str], last: str) -> Iterator[str]:
         for key in (*schema.keys(schema.COMMANDS[command]), *schema.keys(options, "workload.")):
             if key.name not in given:
                 yield f"{key.name}="
+        if "env" in schema.COMMANDS[command].__dataclass_fields__:
+            names = (setting.partition("=")[0] for setting, _ in environment_keys())
+            yield from (f"env.{name}=" for name in names if f"env.{name}" not in given)
         yield from (f"workload.options.{name}=" for name in own if f"workload.options.{name}" not in given)
 
 
 def _values(key: str, value: str) -> Iterator[str]:
     if key in ("policy", "policies"):
         yield from policy_names()
-    elif key in ("system", "workload"):
+    elif key == "agent":
+        yield from (*policy_names(), "first", "random", "you")
+    elif key in ("system", "workload", "env", "reward"):
         yield from groups(key)
         if key == "workload":
             yield from _files(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from twin_gym.commands.names import CHOICES, groups, policy_names
@@ -24,25 +25,43 @@ _EXAMPLES = {
   twin-gym compare workload=log.swf.gz workload.duration=30d estimates=perfect
   twin-gym compare -m workload.load=0.7,0.8,0.9            one comparison per load
   twin-gym compare --cfg job                               show the composed configuration, run nothing""",
+    "play": """\
+  twin-gym play SelectJob                                  first come first served picks, a screen for each step
+  twin-gym play SelectJob agent=sjf+easy delay=0.2
+  twin-gym play TwinGym/Backfill-v0 agent=you              pick yourself
+  twin-gym play DispatchPolicy agent=random steps=20 workload=log.swf.gz env.episode_jobs=100
+  twin-gym play SelectJob reward=cost_aware env.window=16 env.prepopulate=fcfs+easy""",
 }
 _FIXED = ("workload.loader", "workload.model")  # what makes the group what it is
 _PURPOSE = {
     "simulate": "Reschedule a job log under one policy, print its numbers and write the run to a directory.",
     "compare": "Reschedule a job log under every given policy with every given backfill mode and compare them.",
+    "play": "Step an environment in the terminal, a screen for each step, and print what came of it.",
 }
 
 
 def guide(command: str) -> str:
     """Return the help text of a Hydra command."""
-    listed = [item for item in keys(COMMANDS[command]) if item.name not in ("system", "workload")]
+    listed = [item for item in keys(COMMANDS[command]) if item.name not in ("system", "workload", "env", "reward")]
+    of_env = "env" in COMMANDS[command].__dataclass_fields__
     sections = [
-        f"usage: twin-gym {command} [key=value ...] [-m] [--cfg job] [--config-dir DIR] [--debug]",
+        f"usage: twin-gym {command} {'[ID] ' if of_env else ''}[key=value ...] [-m] [--cfg job] [--config-dir DIR] "
+        "[--debug]",
         _PURPOSE[command],
         f"examples\n{_EXAMPLES[command]}",
         f"what to run\n{_line('system=uniform', 'the machine: ' + ', '.join(groups('system')))}\n"
         f"{_line('workload=lublin', 'the jobs: a file, or one of ' + ', '.join(groups('workload')))}",
         "keys\n" + "\n".join(_describe(item) for item in listed),
     ]
+    if of_env:
+        sections[3] += "\n" + "\n".join(
+            _line(f"{group}={default}", f"{what}: " + ", ".join(name for name in groups(group) if name != "options"))
+            for group, default, what in (
+                ("env", "select_job", "the environment"),
+                ("reward", "bounded_slowdown", "what is rewarded"),
+            )
+        )
+        sections.append("keys of env\n" + "\n".join(_line(f"env.{name}", text) for name, text in environment_keys()))
     sections.append("keys of every workload\n" + "\n".join(_describe(item) for item in keys(Shaping, "workload.")))
     for group in ("lublin", "swf"):
         own = [
@@ -65,6 +84,13 @@ def guide(command: str) -> str:
         "system/NAME.yaml and workload/NAME.yaml; --hydra-help lists the rest."
     )
     return "\n\n".join(sections) + "\n"
+
+
+def environment_keys() -> list[tuple[str, str]]:
+    """Return the keys of every environment with their defaults, and what is said of them in ``conf/env``."""
+    text = (files("twin_gym.conf") / "env" / "options.yaml").read_text(encoding="utf-8")
+    lines = [line.partition(" # ") for line in text.splitlines() if line and not line.startswith("#")]
+    return [(setting.strip().replace(": ", "=", 1), said) for setting, _, said in lines]
 
 
 def _describe(item: Key) -> str:

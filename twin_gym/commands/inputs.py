@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twin_gym.commands import progress
-from twin_gym.commands.schema import Command, Shaping
+from twin_gym.commands.schema import Command, EnvironmentCommand, Shaping
 from twin_gym.commands.times import instant, is_date, seconds
 from twin_gym.commands.workload_files import read
 from twin_gym.config import Multifactor, RunConfig, Slowing
@@ -63,6 +63,14 @@ class Reader:
             If a file or a value is wrong.
         """
         from twin_gym.outages import load_outages
+
+        system, workload = self.machine(config, fitted=fitted)
+        outages = load_outages(config.outages) if config.outages else ()
+        until = None if config.until is None else instant(config.until, "until", _epoch(workload))
+        return Inputs(system, workload, outages, until)
+
+    def machine(self, config: Command | EnvironmentCommand, *, fitted: bool) -> tuple[System, Workload]:
+        """Read and shape the system and the jobs alone; see `inputs`."""
         from twin_gym.system import System
 
         description = plain(config.system)
@@ -70,9 +78,7 @@ class Reader:
         workload = self._jobs(plain(config.workload), None if system is None else system.nodes, config.seed)
         if system is None:
             system = System.from_dict({**description, "nodes": workload.capacity or int(workload.nodes.max())})
-        outages = load_outages(config.outages) if config.outages else ()
-        until = None if config.until is None else instant(config.until, "until", _epoch(workload))
-        return Inputs(system, workload, outages, until)
+        return system, workload
 
     def _jobs(self, options: dict[str, Any], nodes: int | None, seed: int) -> Workload:
         spec = json.dumps([options, nodes, seed], sort_keys=True, default=str)

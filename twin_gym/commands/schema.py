@@ -217,7 +217,28 @@ class CompareCommand(Command):
     workers: int | None = key(None, "processors to use (null: all)")
 
 
-COMMANDS: dict[str, type[Command]] = {"simulate": SimulateCommand, "compare": CompareCommand}
+@dataclass
+class EnvironmentCommand:
+    """What commands that step environments share."""
+
+    system: Any = key(MISSING, "the machine")
+    workload: Any = key(MISSING, "the jobs: a group's name, or simply a file (log.swf.gz, jobs.parquet, jobs.csv)")
+    env: Any = key(MISSING, "the environment: select_job, dispatch_policy, backfill, inspect, priority_weights")
+    reward: Any = key(MISSING, "what is rewarded")
+    seed: int = key(0, "seed of everything random")
+
+
+@dataclass
+class PlayCommand(EnvironmentCommand):
+    """Keys of `twin-gym play`."""
+
+    agent: str = key("fcfs", "who decides: a policy (sjf, wfp3+easy), first, random, or you (it asks)")
+    steps: int | None = key(None, "steps to show (null: to the end of the episode)")
+    delay: float = key(0.0, "time between two steps, s")
+    first: int | None = key(None, "row of the episode's first job (null: drawn)")
+
+
+COMMANDS: dict[str, type[Any]] = {"simulate": SimulateCommand, "compare": CompareCommand, "play": PlayCommand}
 WORKLOADS: dict[str, type] = {
     "lublin": LublinWorkload,
     "swf": SwfWorkload,

@@ -12,6 +12,7 @@ from twin_gym.commands.facility import COMPARED, followed_power, operated, tell
 from twin_gym.commands.hydra_app import Job, launch
 from twin_gym.commands.inputs import Reader, run_options
 from twin_gym.commands.tables import Row, console, describe, print_runs, run_table, tell_losses
+from twin_gym.learned import LEARNED
 
 
 class Done(NamedTuple):
@@ -47,7 +48,7 @@ class Session:
 
         config = job.config
         directory = directories.check(
-            job.directory(config.policy, config.backfill), "stats.json", overwrite=config.overwrite
+            job.directory(plain_name(config.policy), config.backfill), "stats.json", overwrite=config.overwrite
         )
         options = run_options(config)
         system, workload, outages, until = self.reader.inputs(config, fitted=job.fitted)
@@ -106,6 +107,11 @@ class Session:
             return "nothing was written."
         one = len(self.runs) == 1
         return f"{len(self.runs)} finished run{'' if one else 's'} kept in {self.runs[0].directory.parent}."
+
+
+def plain_name(policy: str) -> str:
+    """Return a policy's name as a directory may have it: of a learned one the name of its file."""
+    return Path(policy.removeprefix(LEARNED)).stem if policy.startswith(LEARNED) else policy
 
 
 def swept(overrides: list[tuple[str, ...]]) -> tuple[list[str], list[list[str]]]:

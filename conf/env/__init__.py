@@ -1,0 +1,1 @@
+"""Environments that `env=NAME` can name; a package so that Hydra finds the files in an installed twin_gym."""
