@@ -118,6 +118,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         self._shared = (self._task, self._climate, self._jobs, self._outages, self._setups, self._state)
         self._entry: Callable[..., Any] | None = None  # of the kernel
         self._rngs: list[np.random.Generator] = []
+        self._trail: dict[int, list[tuple[int, float, float, float]]] = {}  # what pictures have shown of each plant
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
         self._ranges = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

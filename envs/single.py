@@ -19,18 +19,24 @@ class TwinEnv(gym.Env[Any, Any]):
     Parameters
     ----------
     render_mode : str, optional
-        ``ansi`` (one screen of text) or ``rgb_array`` (a picture).
+        ``ansi`` (one screen of text), ``rgb_array`` (a picture), or ``human`` (after each reset and step the
+        picture in a window or, where there is no screen for one, the text on the terminal).
     **options
         See `EnvOptions`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, *, render_mode: str | None = None, world: World | None = None, **options: Any) -> None:
         self.batch = TwinVectorEnv(
             1, autoreset_mode=AutoresetMode.DISABLED, render_mode=render_mode, world=world, **options
         )
         self.render_mode = render_mode
+        self._window: Any = None
+        if render_mode == "human":
+            from .render import Window
+
+            self._window = Window() if Window.possible() else None
         self.action_space = self.batch.single_action_space
         self.observation_space = self.batch.single_observation_space
         self._discrete = isinstance(self.action_space, gym.spaces.Discrete)
@@ -41,6 +47,8 @@ class TwinEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         self.batch._rngs = [self.np_random]
         observation, info = self.batch.reset(options=options)
+        if self.render_mode == "human":
+            self._show()
         return self._only(observation), self._only(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -50,6 +58,8 @@ class TwinEnv(gym.Env[Any, Any]):
         else:
             self._action = np.asarray(action)[np.newaxis]
         observation, reward, terminated, truncated, info = self.batch.step(self._action)
+        if self.render_mode == "human":
+            self._show()
         return self._only(observation), float(reward[0]), bool(terminated[0]), bool(truncated[0]), self._only(info)
 
     @staticmethod
@@ -64,10 +74,21 @@ class TwinEnv(gym.Env[Any, Any]):
         return masks
 
     def render(self) -> Any:
-        """Return the picture or the screen of text of the present state."""
-        pictures = self.batch.render()
-        return None if pictures is None else pictures[0]
+        """Return the picture or the screen of text of the present state (``human``: None, it is shown already)."""
+        if self.render_mode in (None, "human"):
+            return None
+        return self.batch.render()[0]
+
+    def _show(self) -> None:
+        from .render import draw, screen
+
+        if self._window is not None:
+            self._window.show(draw(self.batch, 0))
+        else:
+            print(screen(self.batch, 0), end="\n\n")
 
     def close(self) -> None:
-        """Stop the threads, if there are any."""
+        """Close the window, and stop the threads, if there are any."""
+        if self._window is not None:
+            self._window.close()
         self.batch.close()

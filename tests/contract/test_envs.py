@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers import RecordEpisodeStatistics
+from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo
 from gymnasium.wrappers.vector import NormalizeObservation
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorStatistics
 
@@ -130,12 +130,75 @@ def test_pictures_and_text_show_the_present_state(name):
     picture = gym.make(name, render_mode="rgb_array", **SMALL)
     picture.reset(seed=0)
     first = picture.render()
-    assert first.shape == (400, 720, 3)
+    assert first.shape == (480, 720, 3)
     picture.step(picture.action_space.sample())
     assert (picture.render() != first).any()
     text = gym.make(name, render_mode="ansi", **SMALL)
     text.reset(seed=0)
     assert "of 32 nodes busy" in text.render()
+
+
+class Screen:
+    """Stands for matplotlib's pyplot where there is a screen."""
+
+    def __init__(self) -> None:
+        self.shown: list[np.ndarray] = []
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *arguments, **options):
+        self.shown += [a for a in arguments if isinstance(a, np.ndarray)]
+        return self
+
+
+def test_a_person_sees_each_reset_and_step(monkeypatch, capsys):
+    import matplotlib
+    from matplotlib import pyplot
+
+    blind = gym.make(IDS[0], render_mode="human", **SMALL)
+    blind.reset(seed=0)
+    assert "of 32 nodes busy" in capsys.readouterr().out
+    screen = Screen()
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "qtagg")
+    for name in ("figure", "show", "pause", "close"):
+        monkeypatch.setattr(pyplot, name, screen)
+    env = gym.make(IDS[0], render_mode="human", **SMALL)
+    _, info = env.reset(seed=0)
+    env.step(int(info["action_mask"].argmax()))
+    assert env.render() is None
+    pictures = [shown for shown in screen.shown if shown.ndim == 3]
+    assert len(pictures) == 3  # the first one is put into the window and shown
+    assert (pictures[-1] != pictures[0]).any()
+    env.close()
+
+
+def test_pictures_of_a_capped_and_cooled_machine_tell_both():
+    env = TwinEnv(
+        render_mode="rgb_array", system="selene", cooling=True, power_cap=1.5e6, prepopulate="fcfs+easy",
+        workload={"loader": "synthetic", "model": "lublin", "jobs": 600, "capacity": 560, "load": 0.9, "seed": 1},
+        episode_jobs=30, pick="mask",
+    )  # fmt: skip
+    _, info = env.reset(seed=0)
+    for _ in range(20):
+        picture = env.render()
+        _, _, over, _, info = env.step(int(info["action_mask"].argmax()))
+        if over:
+            break
+    assert picture.shape == (560, 720, 3)
+    cap_line = (picture[286:350, 400] == (200, 30, 30)).all(axis=1)
+    assert cap_line.sum() == 1
+
+
+def test_videos_are_recorded_frame_by_frame(tmp_path):
+    pytest.importorskip("moviepy", reason="gymnasium's RecordVideo needs moviepy")
+    env = RecordVideo(gym.make(IDS[0], render_mode="rgb_array", **SMALL), str(tmp_path), episode_trigger=lambda _: True)
+    _, info = env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, info = env.step(int(info["action_mask"].argmax()))
+    env.close()
+    assert list(tmp_path.glob("*.mp4"))
 
 
 # ------------------------------------------------------------------------------------------------ one core
