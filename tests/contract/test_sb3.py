@@ -276,3 +276,29 @@ def test_a_replay_buffer_holds_true_transitions():
     assert (kept.dones[:size] == 1).any()
     ended = kept.dones[: size - 1] == 1
     assert (kept.next_observations[: size - 1][ended] != kept.observations[1:size][ended]).any()
+
+
+class Random:
+    """A model that knows nothing but the masks."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def predict(self, observation, state=None, action_masks=None, **_):
+        return np.argmax(self.rng.random(action_masks.shape) * action_masks, axis=1), state
+
+
+@pytest.mark.slow
+def test_a_little_training_is_better_than_chance_on_held_out_episodes():
+    log = {"loader": "synthetic", "model": "lublin", "jobs": 2000, "capacity": 32, "load": 0.9, "seed": 5}
+    options = {"workload": log, "episode_jobs": 30, "window": 8, "pick": "reserve", "backfill": "easy"}
+    train = VecNormalize(make_vec_env(SELECT, 16, split="train", **options), norm_obs=False, gamma=1.0)
+    settings = {"n_steps": 64, "batch_size": 256, "n_epochs": 6, "gamma": 1.0, "learning_rate": 1e-3}
+    model = MaskablePPO(env=train, **settings, **{**TINY, "seed": 1})
+    model.learn(12_288)
+
+    def slowdown(agent) -> float:
+        held_out = make_vec_env(SELECT, 16, seed=100, split="validation", **options)
+        return -np.mean(evaluate_policy(agent, held_out, 160, return_episode_rewards=True)[0])
+
+    assert slowdown(model) < 0.9 * slowdown(Random())

@@ -17,9 +17,9 @@ PINNED = {
     "cleanrl_ppo": ["--steps", "6000", "--envs", "8"],
 }
 OTHERS = {
-    "rllib_ppo": ["--iterations", "2", "--batch", "1000"],
+    "rllib_ppo": ["--iterations", "2", "--batch", "1000", "--envs", "2"],
     "torchrl_ppo": ["--steps", "1500", "--batch", "500"],
-    "pufferlib_rollout": ["--steps", "20000"],
+    "pufferlib_rollout": ["--steps", "50000"],
 }
 LIBRARIES = {"rllib_ppo": "ray", "torchrl_ppo": "torchrl", "pufferlib_rollout": "pufferlib"}
 
