@@ -46,7 +46,7 @@ clean: ## remove all that these commands made, but no results
 # Installation. Each stage leaves a stamp, so that the next call goes straight to work.
 
 $(VENV)/.stamp-test: pyproject.toml constraints.txt $(VENV)/.stamp-venv
-	@echo "Installing twin_gym, PyTorch and its test tools into $(VENV) (once; some minutes, 2 GB) ..."
+	@echo "Installing twin_gym, PyTorch and its test tools into $(VENV) (once; some minutes, some GB) ..."
 	@$(PIP) torch
 	@$(PIP) --editable '.[test]'
 	@touch $@ $(VENV)/.stamp-run

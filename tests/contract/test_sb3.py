@@ -9,7 +9,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
@@ -276,6 +276,16 @@ def test_a_replay_buffer_holds_true_transitions():
     assert (kept.dones[:size] == 1).any()
     ended = kept.dones[: size - 1] == 1
     assert (kept.next_observations[: size - 1][ended] != kept.observations[1:size][ended]).any()
+
+
+def test_continuous_actions_train_too():
+    env = make_vec_env("TwinGym/PriorityWeights-v0", 2, **SMALL)
+    model = SAC(env=env, learning_starts=20, train_freq=20, gradient_steps=1, batch_size=8, buffer_size=500, **TINY)
+    model.learn(200)
+    assert len(model.ep_info_buffer) > 0
+    kept = model.replay_buffer
+    assert (np.abs(kept.actions[: kept.pos]) <= 1).all()
+    assert (kept.rewards[: kept.pos] < 0).any()
 
 
 class Random:
