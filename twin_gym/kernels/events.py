@@ -116,7 +116,7 @@ def do_pass(jobs, outages, setup, row, policy, backfill):
     settle((by_node or row.sleep.shape[0] > 0) and policy != REPLAY, jobs, setup, row)
 
 
-@kernel(forceinline=True)
+@kernel()
 def advance(jobs, outages, setups, st, e, until, events, stop):
     """Let time pass in one environment.
 

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.nodes import AMONG, CHOSEN, choose_for, occupy, vacate
 from twin_gym.kernels.order import (
     MULTIFACTOR,
-    believed_of,
     charge,
     fixed_score,
     formula,
     is_formula,
     length_of,
     moves,
+    uniform,
 )
 from twin_gym.kernels.queue import heap_pop, make_room, plan_remove, queue_place
 from twin_gym.kernels.state import COUNT, PENDING, QUEUED, REFUSED, submit_of
 from twin_gym.kernels.tally import tally_start
+
+
+@inner()
+def vary(who, setup, job):
+    """Make a job longer, and what is believed of it noisy, as the setup says."""
+    spread = setup.growth
+    if setup.noise > 0.0:
+        # the sum of twelve uniform numbers, less 6, is all but normal
+        total = -6.0
+        for k in range(12):
+            total += uniform(setup.seed, 12 * (setup.first + who) + k)
+        spread *= math.exp(setup.noise * total)
+    it = job[who]
+    it.request = max(np.int64(it.request * spread), 1)
+    it.wait = max(np.int64(it.wait * spread), 1)
+    it.plan = max(np.int64(it.plan * spread), 1)
+    it.run = max(np.int64(it.run * setup.growth), 1)
 
 
 @inner(forceinline=True)
@@ -27,19 +46,19 @@ def enter(who, policy, jobs, setup, job):
     row = setup.first + who
     job[who].submit = submit_of(jobs, setup, row)
     job[who].nodes = jobs.nodes[row]
-    job[who].request = believed_of(jobs, setup, row, setup.score_length)
-    job[who].wait = believed_of(jobs, setup, row, setup.wait_length)
-    job[who].plan = believed_of(jobs, setup, row, setup.plan_length)
+    job[who].request = length_of(jobs, row, setup.score_length)
+    job[who].wait = length_of(jobs, row, setup.wait_length)
+    job[who].plan = length_of(jobs, row, setup.plan_length)
     job[who].run = length_of(jobs, row, setup.run_length)
     if setup.varied:
-        job[who].run = max(np.int64(job[who].run * setup.growth), 1)
+        vary(who, setup, job)
     if is_formula(policy):
         if not moves(policy):
             t, n = np.float64(job[who].request), np.float64(job[who].nodes)
             s = np.float64(job[who].submit - setup.origin)
             job[who].score = formula(policy, 0, t, n, s, 1.0, 1.0)
     elif policy != MULTIFACTOR:
-        job[who].score = fixed_score(policy, jobs, setup, row, who)
+        job[who].score = fixed_score(policy, jobs, setup, row, who, job)
 
 
 @inner(forceinline=True)

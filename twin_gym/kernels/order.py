@@ -12,7 +12,7 @@ import numpy as np
 
 from twin_gym.kernels.jit import inner, kernel
 from twin_gym.kernels.queue import sort_queue
-from twin_gym.kernels.state import CUT, REQUEST, RUNTIME, submit_of
+from twin_gym.kernels.state import CUT, REQUEST, RUNTIME
 
 FCFS = 0
 LCFS = 1
@@ -169,7 +169,7 @@ def fair_share(usage, who, now, half_life):
 
 
 @inner()
-def fixed_score(policy, jobs, setup, row, number):
+def fixed_score(policy, jobs, setup, row, number, job):
     """Score a job by a policy whose order does not change with time.
 
     Parameters
@@ -182,6 +182,7 @@ def fixed_score(policy, jobs, setup, row, number):
         The environment's.
     row, number : int
         The job's row in the shared table, and its number in the environment.
+    job : (J,) JOB
     """
     if policy == PRIORITY:
         return jobs.priority[row]
@@ -189,9 +190,8 @@ def fixed_score(policy, jobs, setup, row, number):
         return -np.float64(jobs.recorded_start[row])
     if policy == RANDOM:
         return uniform(setup.seed, number)
-    s = np.float64(submit_of(jobs, setup, row) - setup.origin)
-    t = np.float64(believed_of(jobs, setup, row, setup.score_length))
-    return formula(policy, 0, t, np.float64(jobs.nodes[row]), s, 1.0, 1.0)
+    s, t = np.float64(job[number].submit - setup.origin), np.float64(job[number].request)
+    return formula(policy, 0, t, np.float64(job[number].nodes), s, 1.0, 1.0)
 
 
 @inner(forceinline=True)
@@ -204,22 +204,6 @@ def length_of(jobs, row, which):
     if which == CUT:
         return min(jobs.runtime[row], jobs.request[row])
     return jobs.predicted[row]
-
-
-@inner()
-def believed_of(jobs, setup, row, which):
-    """Return what an environment believes of one of a job's lengths, s; see `varied` of SETUP."""
-    length = length_of(jobs, row, which)
-    if setup.varied:
-        spread = 1.0
-        if setup.noise > 0.0:
-            # the sum of twelve uniform numbers, less 6, is all but normal
-            total = -6.0
-            for k in range(12):
-                total += uniform(setup.seed, 12 * row + k)
-            spread = math.exp(setup.noise * total)
-        return max(np.int64(length * setup.growth * spread), 1)
-    return length
 
 
 @kernel()
@@ -253,7 +237,7 @@ def score_others(policy, jobs, setup, row):
                 + setup.queue * jobs.queue_factor[known]
             )
         else:
-            job[who].score = fixed_score(policy, jobs, setup, known, who)
+            job[who].score = fixed_score(policy, jobs, setup, known, who, job)
 
 
 @kernel()
