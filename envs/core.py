@@ -248,7 +248,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
             final = {
                 "final_obs": self._observation(copy=True),
                 "_final_obs": terminated,
-                "final_info": self._info(ended),
+                "final_info": self._info(ended, copy=True),
                 "_final_info": terminated,
             }
             terms = buffers.terms.copy()
@@ -271,7 +271,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         flat = self._buffers.observation
         return self.layout.shaped(flat.copy() if copy or self._copy else flat)
 
-    def _info(self, ended: int = 0, terms: npt.NDArray[np.float64] | None = None) -> dict[str, Any]:
+    def _info(self, ended: int = 0, terms: npt.NDArray[np.float64] | None = None, copy: bool = False) -> dict[str, Any]:
         buffers = self._buffers
         terms = buffers.terms if terms is None else terms
         info: dict[str, Any] = {
@@ -279,7 +279,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
             "invalid": self._state.tally["invalid"][:, 0].copy(),
         }
         if buffers.mask.shape[1]:
-            info["action_mask"] = buffers.mask.copy() if self._copy else buffers.mask
+            info["action_mask"] = buffers.mask.copy() if copy or self._copy else buffers.mask
         for k in self._weighted:
             info[f"reward/{tally.NAMES[k]}"] = terms[:, k].copy()
         if ended:

@@ -50,7 +50,7 @@ def announce_compilation() -> None:
     """Say once that the first run on a machine compiles the kernels."""
     global _announced
     if not _announced and not jit.is_compiled(loop.advance):
-        _log.warning("Compiling the kernels for this machine, once; it takes about a minute.")
+        _log.warning("Compiling the kernels for this machine, once; it takes a minute or two.")
     _announced = True
 
 

@@ -103,6 +103,23 @@ def test_a_strict_environment_raises_what_others_count():
     strict.step(int(np.argmax(info["action_mask"])))
 
 
+def test_the_last_mask_of_an_episode_outlives_the_next_reset():
+    env = TwinVectorEnv(4, copy=False, autoreset_mode="SameStep", pick="mask", **SMALL)
+    plain = TwinVectorEnv(4, autoreset_mode="SameStep", pick="mask", **SMALL)
+    _, info = env.reset(seed=0)
+    plain.reset(seed=0)
+    ends = 0
+    while ends < 4:
+        actions = info["action_mask"].argmax(axis=1)
+        _, _, over, _, info = env.step(actions)
+        expected = plain.step(actions)[-1]
+        if over.any():
+            ends += 1
+            np.testing.assert_array_equal(
+                info["final_info"]["action_mask"][over], expected["final_info"]["action_mask"][over]
+            )
+
+
 def test_buffers_that_take_turns_stay_as_they_are_for_one_step():
     env = TwinVectorEnv(3, copy=False, **SMALL)
     plain = TwinVectorEnv(3, **SMALL)

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from twin_gym.envs import register_envs
-from twin_gym.envs.rewards import presets
 from twin_gym.envs.options import GROUPS
+from twin_gym.envs.rewards import presets
 from twin_gym.envs.spaces import DETAIL_FEATURES, FACILITY_FEATURES, JOB_FEATURES, STATE_FEATURES
 from twin_gym.kernels.tally import NAMES
 

@@ -8,7 +8,8 @@ import numpy as np
 from rich.console import Console
 
 import twin_gym as tg
-from twin_gym.commands import progress
+from twin_gym.commands import progress, schema
+from twin_gym.commands.facility import followed_power
 from twin_gym.commands.times import clock_of
 from twin_gym.twin import Twin
 
@@ -23,6 +24,24 @@ def test_the_state_of_a_twin_in_one_line():
     plain = Twin(tg.System.uniform(nodes=4), log)
     plain.advance(until=3600)
     assert progress.state_of(plain) == "2011-03-13 08:06, 1 waiting, 1 running, 75 % busy"
+
+
+def test_a_cooled_machine_shows_its_pue():
+    system = tg.System.load("frontier")
+    log = tg.datasets.load("synthetic", None, model="lublin", jobs=300, capacity=system.nodes, load=0.8, seed=1)
+    config = schema.SimulateCommand()
+    config.facility.on = True
+    followed = followed_power(system, log, config)
+    twin = Twin(system, log, power=followed["power"])
+    shown = []
+    for day in range(1, 5):
+        twin.advance(until=day * 86_400)
+        shown.append(progress.state_of(twin, followed["idle_w"], followed["pue"]))
+    values = [float(line.rpartition("PUE ")[2]) for line in shown]
+    # what the whole run comes to, losses among it
+    facility = tg.operate(tg.simulate(system, log), system, resolution=900)
+    assert all(abs(value - facility.summary["pue"]) < 0.03 for value in values), (values, facility.summary["pue"])
+    assert followed_power(tg.System.uniform(nodes=64), log, config).keys() == {"power", "idle_w"}
 
 
 def test_clocks_without_a_date():

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from twin_gym.commands.schema import Command
 from twin_gym.commands.tables import amount
 from twin_gym.errors import OptionError
 
 if TYPE_CHECKING:
     from twin_gym.facility import Facility
+    from twin_gym.power import PowerModel
     from twin_gym.result import Result
     from twin_gym.system import System
+    from twin_gym.twin import Twin
     from twin_gym.workload import Workload
 
 COMPARED = ("facility_energy", "power_max", "pue", "cost", "co2_kg")
@@ -20,13 +24,53 @@ COMPARED = ("facility_energy", "power_max", "pue", "cost", "co2_kg")
 
 
 def followed_power(system: System, workload: Workload, config: Command) -> dict[str, Any]:
-    """Return what lets the twin follow the machine's power while it runs (`power`, `idle_w`), if that is wanted."""
+    """Return what lets the twin follow the machine's power while it runs (`power`, `idle_w`, `pue`), if wanted."""
     if not config.facility.on:
         return {}
     from twin_gym.power import PowerModel
 
     model = PowerModel(system, assumed=config.facility.assumed)
-    return {"power": model.believed(workload), "idle_w": model.idle}
+    followed = {"power": model.believed(workload), "idle_w": model.idle}
+    if config.facility.cooling and system.cooling is not None and config.facility.fmu is None and len(workload):
+        followed["pue"] = BelievedPue(model, workload, config)
+    return followed
+
+
+class BelievedPue:
+    """The PUE that a running twin is believed to have: a plant that has had its present power for a while.
+
+    Parameters
+    ----------
+    model : PowerModel
+    workload : Workload
+    config : Command
+        Weather.
+    """
+
+    STEPS, STEP = 120, 60.0  # so long, s, the plant has had it
+
+    def __init__(self, model: PowerModel, workload: Workload, config: Command) -> None:
+        from twin_gym.cooling import Plant
+        from twin_gym.site import Surroundings
+
+        system = model.system
+        assert system.cooling is not None
+        self._model, self._plant = model, Plant(system.cooling, system.cdus)
+        self._reach = int(workload.submit[0]), int(workload.submit[-1])
+        epoch = workload.epoch if workload.epoch_known else None
+        around = Surroundings.of(system, epoch, self._reach, weather=config.facility.weather, seed=config.seed)
+        self._wet_bulb = around.weather.wet_bulb
+
+    def __call__(self, twin: Twin) -> float:
+        """Return (devices and switches, losses, cooling) / (devices and switches) of a twin at this moment."""
+        model, drawn = self._model, float(twin.drawn or 0)
+        power = model.idle - model.pumps + drawn
+        clock = min(max(twin.clock, self._reach[0]), self._reach[1])
+        heat = np.full((self.STEPS, self._plant.cdus), power / self._plant.cdus)
+        weather = np.full(self.STEPS, float(self._wet_bulb.at(clock)))
+        cooling = float(self._plant.run(heat, weather, self.STEP).cooling_power[-1])
+        share = (model.full_it - model.idle_it) / (model.full - model.idle)
+        return (power + cooling) / (model.idle_it + share * drawn)
 
 
 def operated(result: Result, system: System, config: Command) -> Facility | None:

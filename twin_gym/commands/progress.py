@@ -43,7 +43,9 @@ def bar(text: str, *, wanted: bool = True) -> Iterator[Report | None]:
 
 
 @contextmanager
-def live(text: str, *, idle_w: float = 0.0, wanted: bool = True) -> Iterator[dict[str, Any]]:
+def live(
+    text: str, *, idle_w: float = 0.0, pue: Callable[[Twin], float] | None = None, wanted: bool = True
+) -> Iterator[dict[str, Any]]:
     """Show a run while it goes on: progress and time left, and below them the state of the twin.
 
     Parameters
@@ -52,6 +54,8 @@ def live(text: str, *, idle_w: float = 0.0, wanted: bool = True) -> Iterator[dic
         What is going on.
     idle_w : float
         What the idle machine draws, W, for the power of a twin that follows it.
+    pue : callable, optional
+        Returns the PUE of a twin.
     wanted : bool
         False: show nothing.
 
@@ -77,12 +81,12 @@ def live(text: str, *, idle_w: float = 0.0, wanted: bool = True) -> Iterator[dic
         task = display.add_task(text, total=None, state="")
         yield {
             "progress": lambda done, total: display.update(task, completed=done, total=total),
-            "watch": lambda twin: display.update(task, state=state_of(twin, idle_w)),
+            "watch": lambda twin: display.update(task, state=state_of(twin, idle_w, pue)),
         }
 
 
-def state_of(twin: Twin, idle_w: float = 0.0) -> str:
-    """Return clock, queue, running jobs, busy nodes and power (if it is followed) of a twin in one line."""
+def state_of(twin: Twin, idle_w: float = 0.0, pue: Callable[[Twin], float] | None = None) -> str:
+    """Return clock, queue, running jobs, busy nodes, power and PUE (if they are followed) of a twin in one line."""
     epoch = twin.workload.epoch if twin.workload.epoch_known else None
     parts = [
         clock_of(twin.clock, epoch),
@@ -92,4 +96,6 @@ def state_of(twin: Twin, idle_w: float = 0.0) -> str:
     ]
     if twin.drawn is not None:
         parts.append(amount(idle_w + twin.drawn, "W"))
+        if pue is not None:
+            parts.append(f"PUE {pue(twin):.3f}")
     return ", ".join(parts)

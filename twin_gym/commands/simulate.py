@@ -53,7 +53,8 @@ class Session:
         options = run_options(config)
         system, workload, outages, until = self.reader.inputs(config, fitted=job.fitted)
         followed = followed_power(system, workload, config)
-        with progress.live("Scheduling", idle_w=followed.pop("idle_w", 0.0), wanted=config.progress) as shown:
+        shown_too = {name: followed.pop(name) for name in ("idle_w", "pue") if name in followed}
+        with progress.live("Scheduling", **shown_too, wanted=config.progress) as shown:
             result = simulate(
                 system,
                 workload,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from twin_gym.kernels import observe
 from twin_gym.kernels.climate import begin_metering, meter
-from twin_gym.kernels.events import reset
-from twin_gym.kernels.jit import borrowed, inner, kernel
+from twin_gym.kernels.events import begin
+from twin_gym.kernels.jit import borrowed, inner, kernel, referred
 from twin_gym.kernels.order import MULTIFACTOR
 from twin_gym.kernels.state import borrow_jobs, borrow_outages, row_of
 from twin_gym.kernels.tally import objectives
@@ -82,7 +82,7 @@ class Buffers(NamedTuple):
     decisions: npt.NDArray[np.int64]  # (E,) steps of the episode
 
 
-@inner(forceinline=True)
+@inner()
 def write_mask(e, rules, jobs, setup, row, buffers):
     """Write which actions of an environment make sense."""
     mask = borrowed(buffers.mask[e])
@@ -97,7 +97,7 @@ def write_mask(e, rules, jobs, setup, row, buffers):
         mask[:] = 1
 
 
-@inner(forceinline=True)
+@inner()
 def write_observation(e, task, climate, jobs, setup, row, buffers):
     """Write one environment's observation, group by group."""
     out, places, rules = borrowed(buffers.observation[e]), task.places, task.rules
@@ -166,7 +166,7 @@ def do_pass_by(policy, backfill, until, plan):
     plan.hold = until
 
 
-@inner(forceinline=True)
+@inner()
 def act(e, action, weights, task, jobs, setup, row, plan):
     """Apply an environment's action; return whether it could be done."""
     rules = task.rules
@@ -211,20 +211,21 @@ def step(low, high, actions, weights, task, climate, jobs, outages, setups, st, 
         How many episodes have ended.
     """
     ended = 0
-    jobs, outages = borrow_jobs(jobs), borrow_outages(outages)
+    jobs, outages = referred(borrow_jobs(jobs)), referred(borrow_outages(outages))
+    task, climate, buffers = referred(task), referred(climate), referred(buffers)
     now = np.zeros(buffers.values.shape[1])
     metered = climate.meters.shape[0] > 0
     for e in range(low, high):
         action = actions[e]
         if action == NOTHING:
             continue
-        setup, row, plan = setups[e], row_of(st, e), buffers.plan[e]
+        setup, row, plan = setups[e], referred(row_of(st, e)), buffers.plan[e]
         fresh = action == BEGIN
         done_so = True
         if fresh:
             if task.rules.kind == WEIGHTS:
                 set_weights(task.initial, setup)
-            reset(jobs, outages, setups, st, e)
+            begin(jobs, outages, setup, row)
             if metered:
                 begin_metering(e, setup.clock, climate)
             forget(plan)
@@ -236,7 +237,7 @@ def step(low, high, actions, weights, task, climate, jobs, outages, setups, st, 
             done_so = act(e, action, weights, task, jobs, setup, row, plan)
         if not done_so:
             row.tally[0].invalid += 1.0
-        over = drive(task.rules, jobs, outages, setups, st, e, plan)
+        over = drive(task.rules, jobs, outages, setup, row, plan)
         if metered:
             meter(e, climate, setup, row)
         objectives(row.tally[0], setup, now)

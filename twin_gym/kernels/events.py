@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from twin_gym.kernels.jit import inner, kernel
+from twin_gym.kernels.jit import inner, kernel, referred
 from twin_gym.kernels.lifecycle import enter, finish_next, release, settle, submit_next
 from twin_gym.kernels.nodes import STEPS, any_visible, fill
 from twin_gym.kernels.order import REPLAY, length_of, order_queue
@@ -116,30 +116,9 @@ def do_pass(jobs, outages, setup, row, policy, backfill):
     settle((by_node or row.sleep.shape[0] > 0) and policy != REPLAY, jobs, setup, row)
 
 
-@kernel()
-def advance(jobs, outages, setups, st, e, until, events, stop):
-    """Let time pass in one environment.
-
-    Parameters
-    ----------
-    jobs, outages, setups, st : Jobs, Outages, (E,) SETUP, State
-        The arrays; `st` is changed.
-    e : int
-        The environment.
-    until : int
-        Go no further than this time, s (NEVER: to the end). Everything at that very time happens.
-    events : int
-        Come back after this many instants (cqsim: single events); negative: no limit.
-    stop : bool
-        Come back before each scheduling pass with a job in the queue.
-
-    Returns
-    -------
-    int
-        DONE: nothing is left to happen. UNTIL: the clock stands at `until`. DECISION: a pass is due (do it with
-        `decide` or `start_given`, clear `due`, come again). GROW: enlarge the logs, and come again. EVENTS.
-    """
-    jobs, outages, setup, row = borrow_jobs(jobs), borrow_outages(outages), setups[e], row_of(st, e)
+@inner()
+def run(jobs, outages, setup, row, until, events, stop):
+    """Let time pass in one environment; see `advance`."""
     sim, job = row.sim[0], row.job
     named = setup.placement != COUNT
     counted = row.tally.shape[0] > 0
@@ -206,10 +185,37 @@ def advance(jobs, outages, setups, st, e, until, events, stop):
 
 
 @kernel()
+def advance(jobs, outages, setups, st, e, until, events, stop):
+    """Let time pass in one environment.
+
+    Parameters
+    ----------
+    jobs, outages, setups, st : Jobs, Outages, (E,) SETUP, State
+        The arrays; `st` is changed.
+    e : int
+        The environment.
+    until : int
+        Go no further than this time, s (NEVER: to the end). Everything at that very time happens.
+    events : int
+        Come back after this many instants (cqsim: single events); negative: no limit.
+    stop : bool
+        Come back before each scheduling pass with a job in the queue.
+
+    Returns
+    -------
+    int
+        DONE: nothing is left to happen. UNTIL: the clock stands at `until`. DECISION: a pass is due (do it with
+        `decide` or `start_given`, clear `due`, come again). GROW: enlarge the logs, and come again. EVENTS.
+    """
+    jobs, outages = referred(borrow_jobs(jobs)), referred(borrow_outages(outages))
+    return run(jobs, outages, setups[e], referred(row_of(st, e)), until, events, stop)
+
+
+@kernel()
 def decide(jobs, outages, setups, st, e, policy, backfill):
     """Do the pass that is due by a policy and a backfill mode of the caller's choice."""
-    row = row_of(st, e)
-    do_pass(borrow_jobs(jobs), borrow_outages(outages), setups[e], row, policy, backfill)
+    row = referred(row_of(st, e))
+    do_pass(referred(borrow_jobs(jobs)), referred(borrow_outages(outages)), setups[e], row, policy, backfill)
     row.sim[0].due = 0
 
 
@@ -222,9 +228,9 @@ def start_given(jobs, setups, st, e, chosen):
     chosen : (n,) int64
         Local job numbers. The first that does not wait or does not fit ends the series.
     """
-    row = row_of(st, e)
+    row = referred(row_of(st, e))
     sim, job = row.sim[0], row.job
-    jobs, setup = borrow_jobs(jobs), setups[e]
+    jobs, setup = referred(borrow_jobs(jobs)), setups[e]
     started = 0
     ready = count_ready(setup, row)
     for k in range(chosen.shape[0]):
@@ -247,16 +253,15 @@ def start_given(jobs, setups, st, e, chosen):
 @kernel()
 def sort_waiting(jobs, setups, st, e, policy):
     """Sort the queue by a policy at the present time, without starting anything."""
-    order_queue(policy, borrow_jobs(jobs), setups[e], row_of(st, e))
+    order_queue(policy, referred(borrow_jobs(jobs)), setups[e], referred(row_of(st, e)))
 
 
-@kernel()
-def reset(jobs, outages, setups, st, e):
+@inner()
+def begin(jobs, outages, setup, row):
     """Put an environment to its beginning: initial jobs on their nodes, everything else still to come.
 
     Initial jobs for which there is no room are counted and wait like jobs submitted at the beginning.
     """
-    jobs, outages, setup, row = borrow_jobs(jobs), borrow_outages(outages), setups[e], row_of(st, e)
     sim, queue, job, node = row.sim[0], row.queue, row.job, row.node
     base, count, clock = setup.first, setup.count, setup.clock
     sim.clock = clock
@@ -335,3 +340,10 @@ def reset(jobs, outages, setups, st, e):
     # what has been submitted by now joins at once (cqsim: each as an event of its own)
     while setup.cqsim == 0 and sim.arrived < count and submit_of(jobs, setup, base + sim.arrived) <= clock:
         sim.due |= submit_next(jobs, setup, row)
+
+
+@kernel()
+def reset(jobs, outages, setups, st, e):
+    """Put an environment to its beginning; see `begin`."""
+    jobs, outages = referred(borrow_jobs(jobs)), referred(borrow_outages(outages))
+    begin(jobs, outages, setups[e], referred(row_of(st, e)))

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core import cgutils, imputils
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _IMPORT = re.compile(r"^\s*(?:from (twin_gym[\w.]*) import \(?([\w, ]*)|import (twin_gym[\w.]*))", re.MULTILINE)
@@ -173,3 +175,56 @@ def borrowed(typingctx: Any, array: Any) -> Any:
         return view._getvalue()
 
     return array(array), codegen
+
+
+class Referred(numba.types.Type):  # type: ignore[misc]
+    """The type of what `referred` returns: the address of a NamedTuple in the frame of a kernel."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+        super().__init__(name=f"Referred({content})")
+
+
+@register_model(Referred)
+class _Address(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, cgutils.voidptr_t)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def referred(typingctx: Any, value: Any) -> Any:
+    """Return a NamedTuple of arrays as something with the same fields that is handed on as one address.
+
+    Numba hands on every array of a NamedTuple as seven arguments; a state of two dozen arrays is copied to the stack at
+    each call, which took longer than the work, and compiling that took minutes. Fields that are read count no
+    references, so the caller must hold the arrays; and what it returns must not outlive the function that called it.
+    """
+    if not isinstance(value, numba.types.NamedTuple):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(cgutils.alloca_once_value(builder, args[0]), cgutils.voidptr_t)
+
+    return Referred(value)(value), codegen
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):  # type: ignore[misc]
+    key = Referred
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        """Return the type of a field."""
+        return kind.content.types[kind.content.fields.index(name)] if name in kind.content.fields else None
+
+
+@lower_getattr_generic(Referred)  # type: ignore[untyped-decorator]
+def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    content = kind.content
+    place = content.fields.index(name)
+    whole = builder.bitcast(value, context.get_value_type(content).as_pointer())
+    field = builder.load(cgutils.gep_inbounds(builder, whole, 0, place))
+    if isinstance(content.types[place], numba.types.Array):
+        view = context.make_array(content.types[place])(context, builder, value=field)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        return view._getvalue()
+    return imputils.impl_ret_borrowed(context, builder, content.types[place], field)

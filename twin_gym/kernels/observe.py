@@ -49,7 +49,7 @@ def clip(x):
     return min(max(x, 0.0), 1.0)
 
 
-@inner(forceinline=True)
+@inner()
 def observe_jobs(rules, static, jobs, setup, row, filled, out):
     """Write the visible jobs, one after the other, and clear what an earlier observation has left behind them.
 
@@ -105,7 +105,7 @@ def observe_jobs(rules, static, jobs, setup, row, filled, out):
     return count
 
 
-@inner(forceinline=True)
+@inner()
 def observe_details(rules, deadline, jobs, setup, row, out):
     """Write more about the visible jobs: their energy and their users; `deadline`: (J,) int64, or (0,) without any.
 
@@ -139,7 +139,7 @@ def observe_details(rules, deadline, jobs, setup, row, out):
     out[DETAILS * count :] = 0.0
 
 
-@inner(forceinline=True)
+@inner()
 def observe_state(rules, epoch, setup, row, out):
     """Write what describes the machine, the queue as a whole and the clock; `epoch`: Unix time of the clock's 0, s."""
     sim, job = row.sim[0], row.job
@@ -175,7 +175,7 @@ def observe_state(rules, epoch, setup, row, out):
     out[WEEKDAY_COS] = 0.5 + 0.5 * np.cos(day)
 
 
-@inner(forceinline=True)
+@inner()
 def observe_facility(e, horizon, climate, setup, row, out):
     """Write what describes the building: power, plant and weather; without a plant what only it has is 0."""
     sim, it = row.sim[0], climate.meters[e]
@@ -200,7 +200,7 @@ def observe_facility(e, horizon, climate, setup, row, out):
     out[WET_BULB_AHEAD] = clip((ahead - COLDEST_AIR) / (HOTTEST_AIR - COLDEST_AIR))
 
 
-@inner(forceinline=True)
+@inner()
 def observe_market(sums, low, high, clock, horizon, climate, out):
     """Write a price or carbon intensity now, and its mean in each of B equal parts of a horizon; `out`: (1 + B,)."""
     span, parts = max(high - low, 1e-12), out.shape[0] - 1
@@ -210,7 +210,7 @@ def observe_market(sums, low, high, clock, horizon, climate, out):
         out[1 + part] = clip((mean_over(sums, begin, max(end, begin + 1), climate) - low) / span)
 
 
-@inner(forceinline=True)
+@inner()
 def observe_releases(horizon, setup, row, out):
     """Write the share of nodes believed free at the end of each of B equal parts of a horizon; `out`: (B,) float32."""
     sim, plan, job = row.sim[0], row.plan, row.job
@@ -225,7 +225,7 @@ def observe_releases(horizon, setup, row, out):
         out[part] = min(np.float32(free) / np.float32(setup.nodes), np.float32(1.0))
 
 
-@inner(forceinline=True)
+@inner()
 def observe_compatible(rules, longest, setup, row, filled, out):
     """Write the 128x8 layout of RLScheduler: wait, request, processors, memory, user, group, program, fits now."""
     sim, queue, job = row.sim[0], row.queue, row.job

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin_gym.kernels.backfill import believed_end
-from twin_gym.kernels.jit import inner, kernel
+from twin_gym.kernels.jit import inner, kernel, referred
 from twin_gym.kernels.nodes import AMONG, CHOSEN, ONE, STEPS, choose_for, discard, has, lowest_bit, occupy, size_of
 from twin_gym.kernels.schedule import close_gaps, start_now
 from twin_gym.kernels.state import EASY, FIRSTFIT, NEVER, NONE, row_of
@@ -180,7 +180,7 @@ def schedule_powered(jobs, setup, row, backfill):
 @kernel()
 def switch_off(setups, st, e, nodes):
     """Switch free nodes off at the present time; return how many were on and idle. `nodes`: (n,) int64."""
-    row, setup, switched = row_of(st, e), setups[e], 0
+    row, setup, switched = referred(row_of(st, e)), setups[e], 0
     for v in nodes:
         if row.node[v].owner < 0 and is_awake(v, setup, row):
             row.sleep[v].down = row.sim[0].clock
@@ -191,7 +191,7 @@ def switch_off(setups, st, e, nodes):
 @kernel()
 def switch_on(setups, st, e, nodes):
     """Boot nodes that are off or shutting down; return how many were. `nodes`: (n,) int64."""
-    row, setup, switched = row_of(st, e), setups[e], 0
+    row, setup, switched = referred(row_of(st, e)), setups[e], 0
     for v in nodes:
         if row.node[v].owner < 0 and row.sim[0].clock > row.sleep[v].down:
             row.sleep[v].ready = row.sim[0].clock + rouse(v, setup, row)

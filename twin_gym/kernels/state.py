@@ -242,7 +242,7 @@ def submit_of(jobs, setup, known):
     return time
 
 
-@inner()
+@inner(forceinline=True)
 def row_of(st, e):
     """Return one environment's row of the state, for use inside a kernel whose caller holds the arrays."""
     return State(
@@ -275,7 +275,7 @@ def row_of(st, e):
     )
 
 
-@inner()
+@inner(forceinline=True)
 def borrow_jobs(jobs):
     """Return the job table for use inside a kernel whose caller holds the arrays."""
     return Jobs(
@@ -295,7 +295,7 @@ def borrow_jobs(jobs):
     )
 
 
-@inner()
+@inner(forceinline=True)
 def borrow_outages(outages):
     """Return the outages for use inside a kernel whose caller holds the arrays."""
     return Outages(

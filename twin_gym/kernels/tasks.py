@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from twin_gym.kernels.backfill import shadow_of
-from twin_gym.kernels.events import advance, do_pass
+from twin_gym.kernels.events import do_pass, run
 from twin_gym.kernels.jit import inner
 from twin_gym.kernels.lifecycle import settle
 from twin_gym.kernels.order import moves, order_queue, uniform
 from twin_gym.kernels.powered import count_ready, schedule_powered, start_powered
 from twin_gym.kernels.queue import queue_place
 from twin_gym.kernels.schedule import close_places, schedule_by_count, start_now
-from twin_gym.kernels.state import DONE, GROW, NEVER, NONE, QUEUED, UNKNOWN, UNTIL, row_of
+from twin_gym.kernels.state import DONE, GROW, NEVER, NONE, QUEUED, UNKNOWN, UNTIL
 
 # what a pick that does not fit means
 BLOCK, RESERVE, MASK = range(3)
@@ -186,7 +186,7 @@ def wait(rules, jobs, setup, row):
     return True
 
 
-@inner(forceinline=True)
+@inner()
 def select(action, rules, jobs, setup, row, plan):
     """Pick the job in a slot of the window, or (`action == window`) wait for the next event.
 
@@ -230,7 +230,7 @@ def start_ending_before(shadow, jobs, setup, row):
         start_at(found, jobs, setup, row)
 
 
-@inner(forceinline=True)
+@inner()
 def block_on(jobs, setup, row, plan):
     """Start the job on which everything waits, if it fits; else backfill others behind it as the twin is set up."""
     sim = row.sim[0]
@@ -287,7 +287,7 @@ def has_candidate(rules, jobs, setup, row):
     return False
 
 
-@inner(forceinline=True)
+@inner()
 def backfill_one(action, rules, jobs, setup, row):
     """Start one candidate, or (`action == window`) end the pass; return whether the action was one of both."""
     sim = row.sim[0]
@@ -304,7 +304,7 @@ def backfill_one(action, rules, jobs, setup, row):
     return False
 
 
-@inner(forceinline=True)
+@inner()
 def accept(action, rules, jobs, setup, row, plan):
     """Start the first job of the queue (action 0), or reject it for now (1) and look again after the interval at most.
 
@@ -323,7 +323,7 @@ def accept(action, rules, jobs, setup, row, plan):
     return action == 0
 
 
-@inner(forceinline=True)
+@inner()
 def is_decision(rules, jobs, setup, row):
     """Tell whether the pass that is due, with jobs in the queue, holds something to decide on.
 
@@ -347,10 +347,9 @@ def is_decision(rules, jobs, setup, row):
     return False
 
 
-@inner(forceinline=True)
-def drive(rules, jobs, outages, setups, st, e, plan):
+@inner()
+def drive(rules, jobs, outages, setup, row, plan):
     """Do what is left to be done and let time run to the next decision; return True when the episode is over."""
-    setup, row = setups[e], row_of(st, e)
     sim = row.sim[0]
     while True:
         if sim.due and sim.end > sim.first:
@@ -364,7 +363,7 @@ def drive(rules, jobs, outages, setups, st, e, plan):
                 plan.ask = NEVER
                 return False
         sim.due = 0
-        code = advance(jobs, outages, setups, st, e, plan.ask, -1, True)
+        code = run(jobs, outages, setup, row, plan.ask, -1, True)
         if code == UNTIL:
             plan.ask = NEVER
             sim.due = 1
@@ -374,7 +373,7 @@ def drive(rules, jobs, outages, setups, st, e, plan):
             return True
 
 
-@inner(forceinline=True)
+@inner()
 def mask_queue(rules, jobs, setup, row, mask):
     """Write which actions of SELECT make sense: the visible jobs (of MASK: only those that fit), and to wait.
 
@@ -394,7 +393,7 @@ def mask_queue(rules, jobs, setup, row, mask):
     mask[rules.window] = is_something_coming(setup, row) or not any_job
 
 
-@inner(forceinline=True)
+@inner()
 def mask_candidates(rules, jobs, setup, row, mask):
     """Write which actions of BACKFILL make sense: the candidates, and to end the pass."""
     mask[: rules.window] = 0
