@@ -122,7 +122,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
         self._ranges = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-        announce_compilation()
+        announce_compilation(batch.step)
 
     def _allocate(self, actions: int, buf: Floats | None) -> batch.Buffers:
         num_envs, shape = self.num_envs, (self.num_envs, self.layout.size)

@@ -46,10 +46,10 @@ _SCRATCH = ("started", "picks", "steps", "bounds", "step_bits", "headroom")  # w
 _announced = False
 
 
-def announce_compilation() -> None:
-    """Say once that the first run on a machine compiles the kernels."""
+def announce_compilation(kernel: Any = loop.advance) -> None:
+    """Say once that the first run on a machine compiles the kernels, if this one is not compiled yet."""
     global _announced
-    if not _announced and not jit.is_compiled(loop.advance):
+    if not _announced and not jit.is_compiled(kernel):
         _log.warning("Compiling the kernels for this machine, once; it takes a minute or two.")
     _announced = True
 
