@@ -202,6 +202,8 @@ class EnvOptions:
     def _check_features(self) -> None:
         if isinstance(self.features, str) or not self.features:
             raise OptionError(f"features={self.features!r} must be a list of groups: {', '.join(GROUPS)}.")
+        if "projections" in self.features:
+            raise OptionError("features: projections are reserved for the online twin, which is not there yet.")
         for group in self.features:
             if group not in GROUPS:
                 raise OptionError(f"features holds {group!r}, which is unknown.{suggest(str(group), GROUPS)}")

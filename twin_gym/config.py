@@ -17,6 +17,7 @@ PLACEMENTS = ("count", "lowest", "contiguous", "recorded")
 RESERVATIONS = ("counts", "nodes")
 OVER_CAP = ("wait", "slow")
 WEIGHTED = ("loglinear", "exponential")
+SITE = "site"  # instead of a policy or a backfill mode: what the system's description says of its scheduler
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,12 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain data, as written to ``config.yaml``."""
         return asdict(self)
+
+
+def as_scheduled(scheduler: Any, **choices: Any) -> dict[str, Any]:
+    """Return choices in which ``policy="site"`` and ``backfill="site"`` are a system's own (`System.scheduler`)."""
+    own = {name: getattr(scheduler, name) for name in ("policy", "backfill") if choices.get(name) == SITE}
+    return choices | own
 
 
 def run_config(**options: Any) -> RunConfig:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from twin_gym.arrays import check_run, job_table
-from twin_gym.config import RunConfig, run_config
+from twin_gym.config import RunConfig, as_scheduled, run_config
 from twin_gym.errors import OptionError
 from twin_gym.outages import Outage, check_outages
 from twin_gym.power_budget import job_watts
@@ -68,9 +68,9 @@ def simulate(
         The jobs.
     policy : str
         Ordering policy, one of `twin_gym.policies()`; ``replay`` repeats the recorded schedule, ``learned:FILE`` is a
-        priority function in a file (`twin_gym.learned`).
+        priority function in a file (`twin_gym.learned`), ``site`` what the system's description says of its own.
     backfill : str
-        ``none``, ``firstfit``, ``easy`` or ``conservative``.
+        ``none``, ``firstfit``, ``easy``, ``conservative``, or ``site``.
     outages : sequence of Outage
         Nodes that are down for a time.
     predicted : (J,) array, optional
@@ -150,7 +150,9 @@ def compare(
         raise OptionError("compare needs at least one policy and one backfill mode.")
     base = run_config(**options)
     chosen = [(policy, backfill) for policy in policies for backfill in backfills]
-    configs = [replace(base, policy=policy, backfill=backfill) for policy, backfill in chosen]
+    configs = [
+        replace(base, **as_scheduled(system.scheduler, policy=policy, backfill=backfill)) for policy, backfill in chosen
+    ]
     outages = check_outages(outages, system.nodes)
     # all are checked before anything runs, so that a mistake in the last one is not found after the first hour
     for config in configs:

@@ -22,7 +22,7 @@ from twin_gym.arrays import (
     setup_table,
     user_count,
 )
-from twin_gym.config import BACKFILLS, RunConfig, run_config
+from twin_gym.config import BACKFILLS, RunConfig, as_scheduled, run_config
 from twin_gym.errors import OptionError, PolicyError, ResultError, suggest
 from twin_gym.kernels import events as loop
 from twin_gym.kernels import jit, powered
@@ -147,7 +147,7 @@ class Twin:
     ) -> None:
         if config is not None and options:
             raise OptionError(f"give config or {sorted(options)[0]}, not both.")
-        config = config or run_config(**options)
+        config = config or run_config(**as_scheduled(system.scheduler, **options))
         outages = check_outages(outages, system.nodes)
         if jobs is None:
             check_run(config, system, workload, outages, predicted)

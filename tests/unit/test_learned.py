@@ -97,6 +97,16 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path, text, message):
         RunConfig(policy=f"learned:{path}")
 
 
+def test_a_site_schedules_as_its_system_says(log):
+    frontier = tg.System.load("frontier")
+    own = frontier.scheduler
+    result = tg.simulate(frontier, log, "site", "site")
+    assert (result.config.policy, result.config.backfill) == (own.policy, own.backfill)
+    assert result.jobs["start"].equals(tg.simulate(frontier, log, own.policy, own.backfill).jobs["start"])
+    table = tg.compare(frontier, log, ["site", "sjf"], ["site"])
+    assert table["bounded_slowdown_mean"][0] == result.summary["bounded_slowdown_mean"]
+
+
 def test_a_file_that_is_not_there_and_weights_that_do_not_fit(log, system):
     with pytest.raises(PolicyError, match="No such file"):
         tg.simulate(system, log, "learned:nowhere.yaml")

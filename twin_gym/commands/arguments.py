@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from twin_gym.commands.names import CHOICES, FORMATS, groups
+from twin_gym.config import SITE
 from twin_gym.errors import OptionError, PolicyError, suggest
 from twin_gym.learned import LEARNED
 from twin_gym.policies import find_policy
@@ -128,7 +129,7 @@ def check_names(key: str, value: str) -> None:
         return
     for name in re.findall(r"[^\s,\[\]'\"]+", value):
         if choice == "policy":
-            if not name.startswith(LEARNED):
+            if name != SITE and not name.startswith(LEARNED):
                 find_policy(name)
         elif name not in CHOICES[choice]:
             raise PolicyError(f"{key}={name} is unknown.{suggest(name, CHOICES[choice])}")

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from importlib.resources import files
 from typing import Any
 
-from twin_gym.config import BACKFILLS, ESTIMATES, PLACEMENTS, RESERVATIONS, SEMANTICS
+from twin_gym.config import BACKFILLS, ESTIMATES, PLACEMENTS, RESERVATIONS, SEMANTICS, SITE
 
 FORMATS = {".swf": "swf", ".swf.gz": "swf", ".parquet": "parquet", ".csv": "csv"}
 """Suffix of a workload file -> the workload group that reads it."""
 
 CHOICES: dict[str, Collection[str]] = {
-    "backfill": BACKFILLS,
+    "backfill": (*BACKFILLS, SITE),
     "estimates": tuple(name for name in ESTIMATES if name != "predicted"),  # predictions come from Python
     "semantics": SEMANTICS,
     "placement": PLACEMENTS,
@@ -41,7 +41,7 @@ def loader_options(workload: str) -> dict[str, Any]:
 
 
 def policy_names() -> list[str]:
-    """Return the names of the ordering policies."""
+    """Return the names of the ordering policies, and ``site``."""
     from twin_gym.policies import TABLE
 
-    return list(TABLE)
+    return [*TABLE, SITE]

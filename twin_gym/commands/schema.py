@@ -203,8 +203,8 @@ class Command:
 class SimulateCommand(Command):
     """Keys of `twin-gym simulate`."""
 
-    policy: str = key(_RUN.policy, "the order of the queue: one of `twin-gym policies`")
-    backfill: str = key(_RUN.backfill, "none, firstfit, easy or conservative")
+    policy: str = key(_RUN.policy, "the order of the queue: one of `twin-gym policies`, or site: the system's own")
+    backfill: str = key(_RUN.backfill, "none, firstfit, easy, conservative, or site: the system's own")
 
 
 @dataclass
