@@ -108,7 +108,9 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         if not copy and buf is None:
             turns = {name: getattr(self._buffers, name).copy() for name in ("observation", "mask", "filled")}
             self._spare = self._buffers._replace(**turns)
-        self._weighted = [k for k, weight in enumerate(self._task.weights) if weight != 0.0]
+        # what an info is made of, looked up once
+        self._clock, self._invalid = self._state.sim["clock"], self._state.tally["invalid"][:, 0]
+        self._weighted = [(k, f"reward/{name}") for k, name in enumerate(tally.NAMES) if self._task.weights[k] != 0.0]
         self._objectives = [
             (k, name) for k, name in enumerate(tally.NAMES) if self.world.metered or name not in tally.METERED
         ]
@@ -275,13 +277,13 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         buffers = self._buffers
         terms = buffers.terms if terms is None else terms
         info: dict[str, Any] = {
-            "clock": self._state.sim["clock"].copy(),
-            "invalid": self._state.tally["invalid"][:, 0].copy(),
+            "clock": self._clock.copy(),
+            "invalid": self._invalid.copy(),
         }
         if buffers.mask.shape[1]:
             info["action_mask"] = buffers.mask.copy() if copy or self._copy else buffers.mask
-        for k in self._weighted:
-            info[f"reward/{tally.NAMES[k]}"] = terms[:, k].copy()
+        for k, name in self._weighted:
+            info[name] = terms[:, k].copy()
         if ended:
             info |= {f"objective/{name}": buffers.values[:, k].copy() for k, name in self._objectives}
         return info
