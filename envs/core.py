@@ -82,13 +82,13 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         self.world = world or World.of(env_options(**options))
         self.options = given = self.world.options
         self.episodes, self.layout = self.world.episodes, self.world.layout
-        self._jobs, self._outages = self.world.jobs, self.world.outages
-        self._task, self._climate = self.world.task, self.world.climate(num_envs)
+        self._climate = self.world.climate(num_envs)
         self._setups = np.repeat(self.world.setup, num_envs)
-        self._state = allocate(self._setups, self._outages, self.world.users, tallied=True, metered=self.world.metered)
-        if len(self._outages.start):
+        outages = self.world.outages
+        self._state = allocate(self._setups, outages, self.world.users, tallied=True, metered=self.world.metered)
+        if len(outages.start):
             # the profile by node is as long as all jobs together could make it
-            rows = 8 + 2 * self._state.job.shape[1] + 2 * len(self._outages.start)
+            rows = 8 + 2 * self._state.job.shape[1] + 2 * len(outages.start)
             self._state = self._state._replace(
                 step_bits=np.zeros((num_envs, rows, self._state.step_bits.shape[2]), np.uint64)
             )
@@ -108,23 +108,40 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, npt.NDArray[Any], npt.NDArray[Any]
         if not copy and buf is None:
             turns = {name: getattr(self._buffers, name).copy() for name in ("observation", "mask", "filled")}
             self._spare = self._buffers._replace(**turns)
-        # what an info is made of, looked up once
-        self._clock, self._invalid = self._state.sim["clock"], self._state.tally["invalid"][:, 0]
-        self._weighted = [(k, f"reward/{name}") for k, name in enumerate(tally.NAMES) if self._task.weights[k] != 0.0]
         self._objectives = [
             (k, name) for k, name in enumerate(tally.NAMES) if self.world.metered or name not in tally.METERED
         ]
         self._truncated = np.zeros(num_envs, np.bool_)
         self._over = np.ones(num_envs, np.bool_)  # no episode goes on
         self._ends = num_envs  # how many of them
-        self._shared = (self._task, self._climate, self._jobs, self._outages, self._setups, self._state)
-        self._entry: Callable[..., Any] | None = None  # of the kernel
         self._rngs: list[np.random.Generator] = []
         self._trail: dict[int, list[tuple[int, float, float, float]]] = {}  # what pictures have shown of each plant
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._threads = threads
         edges = np.linspace(0, num_envs, max(1, min(threads, num_envs)) + 1).astype(int)
         self._ranges = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        self._attach()
         announce_compilation(batch.step)
+
+    def _attach(self) -> None:
+        """Hold what the world has and a copy shares, views of the state, threads and the kernel itself."""
+        world = self.world
+        self._jobs, self._outages, self._task = world.jobs, world.outages, world.task
+        self._shared = (self._task, self._climate, self._jobs, self._outages, self._setups, self._state)
+        self._entry: Callable[..., Any] | None = None  # of the kernel
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        # what an info is made of, looked up once
+        self._clock, self._invalid = self._state.sim["clock"], self._state.tally["invalid"][:, 0]
+        self._weighted = [(k, f"reward/{name}") for k, name in enumerate(tally.NAMES) if self._task.weights[k] != 0.0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle takes along; the rest comes from `_attach`."""
+        attached = ("_jobs", "_outages", "_task", "_shared", "_entry", "_pool", "_clock", "_invalid", "_weighted")
+        return {name: value for name, value in self.__dict__.items() if name not in attached}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy."""
+        self.__dict__.update(state)
+        self._attach()
 
     def _allocate(self, actions: int, buf: Floats | None) -> batch.Buffers:
         num_envs, shape = self.num_envs, (self.num_envs, self.layout.size)

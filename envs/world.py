@@ -62,6 +62,14 @@ class World:
     system: System
     workload: Workload
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle takes along; what is laid out for the kernels is laid out again."""
+        return {"options": self.options, "system": self.system, "workload": self.workload}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> World:
+        """Return the world itself, which never changes."""
+        return self
+
     @staticmethod
     def of(options: EnvOptions) -> World:
         """Read the log and the machine.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import subprocess
@@ -83,6 +84,35 @@ def test_spec_and_environment_survive_json_and_pickle(name):
     first, _ = env.reset(seed=4)
     for other in (again, third):
         np.testing.assert_array_equal(other.reset(seed=4)[0], first)
+
+
+@pytest.mark.parametrize("again", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_copy_in_the_middle_of_an_episode_goes_on_by_itself(again, threads):
+    options = {
+        **SMALL,
+        "system": "selene",
+        "cooling": True,
+        "prepopulate": "fcfs+easy",
+        "features": ["jobs", "facility"],
+    }
+    env = TwinVectorEnv(3, autoreset_mode="SameStep", threads=threads, copy=False, **options)
+    _, info = env.reset(seed=0)
+    for _ in range(9):
+        _, _, _, _, info = env.step(info["action_mask"].argmax(axis=1))
+    other = again(env)
+    mask = info["action_mask"].copy()
+    for _ in range(60):  # several episodes: their draws go on, too
+        seen, reward, _, _, info = env.step(mask.argmax(axis=1))
+        same, equal, _, _, told = other.step(mask.argmax(axis=1))
+        np.testing.assert_array_equal(seen, same)
+        np.testing.assert_array_equal(reward, equal)
+        np.testing.assert_array_equal(info["clock"], told["clock"])
+        mask = info["action_mask"].copy()
+    env.step(mask.argmax(axis=1))
+    assert (other._state.sim["clock"] == told["clock"]).all()  # it has a state of its own
+    env.close()
+    other.close()
 
 
 def test_registering_twice_changes_nothing():
