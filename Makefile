@@ -13,7 +13,7 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Choose another Python with PYTHON=python3.12; pass options to pytest with PYTEST_ARGS='-k easy'."
 
-demo: $(VENV)/.stamp-run ## reschedule a synthetic job log under several policies: a table and pictures
+demo: $(VENV)/.stamp-run ## reschedule a synthetic job log under several policies, and find a better one: tables, pictures
 	@$(BIN)/twin-gym demo
 
 test: lint ## linters, type checks and all tests
@@ -53,7 +53,7 @@ $(VENV)/.stamp-test: pyproject.toml constraints.txt $(VENV)/.stamp-venv
 
 $(VENV)/.stamp-run: pyproject.toml constraints.txt $(VENV)/.stamp-venv
 	@echo "Installing twin_gym into $(VENV) (once; about a minute) ..."
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[evolve]'
 	@touch $@
 
 # A virtual environment holds absolute paths: one that came with a copied or moved checkout would run the old code.

@@ -5,6 +5,6 @@
 """
 
 from .agent import Agent
-from .heuristics import First, Heuristic, RandomAgent, find_agent
+from .heuristics import First, Heuristic, Learned, RandomAgent, find_agent
 
-__all__ = ["Agent", "First", "Heuristic", "RandomAgent", "find_agent"]
+__all__ = ["Agent", "First", "Heuristic", "Learned", "RandomAgent", "find_agent"]

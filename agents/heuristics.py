@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from twin_gym.config import BACKFILLS
 from twin_gym.errors import OptionError, PolicyError, suggest
+from twin_gym.learned import LEARNED, PriorityFunction, read_function
 from twin_gym.policies import FAMILIES, TABLE, find_policy
 
 from ..envs.core import TwinVectorEnv
@@ -46,10 +47,8 @@ class Heuristic:
 
     def environment(self, options: EnvOptions) -> EnvOptions:
         """Return the environment, told of this policy; see `Agent`."""
-        if options.task == "weights":
-            raise OptionError(f"agent={self.name} sets no weights; it plays in every other environment.")
-        if options.task == "dispatch":
-            return replace(options, pool=[(self.policy, self.backfill)], interval="episode")
+        if options.task in ("dispatch", "weights"):  # it sets no weights, but makes the same decisions once an episode
+            return replace(options, task="dispatch", pool=[(self.policy, self.backfill)], interval="episode")
         if options.task == "inspect":
             return replace(options, policy=self.policy, backfill=self.backfill)
         if options.task == "backfill":
@@ -71,6 +70,42 @@ class Heuristic:
         if self._wait >= 0:
             return np.where(mask[:, 0] != 0, 0, self._wait)
         return np.asarray(mask.argmax(axis=1))
+
+
+class Learned:
+    """A priority function with weights, and a backfill mode.
+
+    Parameters
+    ----------
+    function : PriorityFunction
+    backfill : str
+        As for `twin_gym.simulate`.
+    name : str, optional
+        The function's family if not given.
+    """
+
+    def __init__(self, function: PriorityFunction, backfill: str = "none", name: str | None = None) -> None:
+        if backfill not in BACKFILLS:
+            raise PolicyError(f"backfill={backfill!r} is unknown.{suggest(backfill, BACKFILLS)}")
+        self.function, self.backfill = function, backfill
+        self.name = name or function.family
+        self._envs = 1
+
+    def environment(self, options: EnvOptions) -> EnvOptions:
+        """Return an environment in which weights are set once an episode."""
+        return replace(options, task="weights", family=self.function.family, interval="episode", backfill=self.backfill)
+
+    def begin(self, envs: TwinVectorEnv) -> None:
+        """Remember how many environments there are."""
+        self._envs = envs.num_envs
+
+    def act(self, observation: Any, mask: Mask) -> npt.NDArray[np.float64]:
+        """Set the function's weights, made to lie in [-1, 1]: orders depend on their ratios alone."""
+        weights = np.array(self.function.weights)
+        weights = weights / max(float(np.abs(weights).max()), 1e-300)
+        if FAMILIES[self.function.family].positive:
+            weights = 2.0 * weights - 1.0
+        return np.tile(weights, (self._envs, 1))
 
 
 class First:
@@ -127,7 +162,9 @@ class RandomAgent:
 
 
 def find_agent(name: str, seed: int = 0) -> Agent:
-    """Return an agent by its name: ``random``, ``first``, or a policy, such as ``sjf`` or ``wfp3+easy``.
+    """Return an agent by its name: ``random``, ``first``, a policy, such as ``sjf`` or ``wfp3+easy``, or a file.
+
+    ``learned:FILE`` and ``learned:FILE+easy`` are priority functions, as `twin_gym.learned` keeps them.
 
     Raises
     ------
@@ -138,6 +175,11 @@ def find_agent(name: str, seed: int = 0) -> Agent:
         return RandomAgent(seed)
     if name == "first":
         return First()
+    if str(name).startswith(LEARNED):
+        file, plus, backfill = str(name).removeprefix(LEARNED).rpartition("+")
+        if not plus or backfill not in BACKFILLS:
+            file, backfill = str(name).removeprefix(LEARNED), "none"
+        return Learned(read_function(file), backfill, str(name))
     policy, _, backfill = str(name).partition("+")
     if policy not in TABLE:
         known = ["first", *(name for name in TABLE if name != "replay" and name not in FAMILIES)]

@@ -28,9 +28,11 @@ COMMANDS = {
     "convert": Command("convert", "convert a job log between .swf, .swf.gz, .parquet and .csv"),
     "envs": Command("envs", "the environments: their ids, and what each is"),
     "play": Command("play", "step an environment in the terminal, by a named agent or by yourself"),
+    "evolve": Command("evolve", "search a priority function for a log, and compare it with policies on later windows"),
     "export-fmu": Command("export_fmu", "a system's cooling plant as an FMU"),
     "completion": Command("completion", "print the completion script of your shell"),
 }
+_COMPOSED = ("simulate", "compare", "play", "evolve")  # commands whose words are Hydra's
 _HIDDEN = {"complete": Command("completion", "")}  # what the completion scripts call
 
 _HELP = """\
@@ -103,7 +105,7 @@ def _dispatch(words: list[str]) -> int:
     command = COMMANDS.get(name) or _HIDDEN.get(name)
     if command is None:
         raise OptionError(_unknown(name))
-    if name in ("simulate", "compare", "play") and {"-h", "--help"} & {*rest}:  # answered without loading Hydra
+    if name in _COMPOSED and {"-h", "--help"} & {*rest}:  # answered without loading Hydra
         from twin_gym.commands.guide import guide
 
         print(guide(name), end="")

@@ -80,7 +80,7 @@ def test_whoever_sits_there_picks(capsys: pytest.CaptureFixture[str], monkeypatc
         (["play", "SelectJob", "env.windw=3"], "env.windw is not a key of env. Did you mean 'window'"),
         (["play", "SelectJob", "env.window=0"], "window=0 must be a whole number"),
         (["play", "SelectJob", "reward=wiat"], "reward=wiat is unknown. Did you mean 'wait'"),
-        (["play", "PriorityWeights"], "sets no weights"),
+        (["play", "PriorityWeights"], "agent=fcfs does not play task=weights"),
         (["play", "Backfill", "agent=fcfs"], "choose +easy"),
         (["play", "SelectJob", "first=-1"], "must lie between"),
         (["simulate", "policy=learned:nowhere.yaml"], "No such file"),

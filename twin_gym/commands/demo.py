@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
-from twin_gym.commands import compare
+from twin_gym.commands import compare, evolve
 from twin_gym.commands.tables import console
 from twin_gym.commands.words import Parser
 
 _NODES, _JOBS = 32, 50  # few enough to see every job in a Gantt chart
+_SEARCH = ["generations=60"]
 _POLICIES = "policies=[fcfs,sjf,saf,wfp3,f1]"
 
 
@@ -17,7 +19,8 @@ def run(name: str, words: list[str]) -> int:
     parser = Parser(
         name,
         "Make a synthetic job log (the model of Lublin and Feitelson), reschedule it under five policies with and\n"
-        "without EASY backfill, print the comparison and draw it. Nothing is needed, nothing is downloaded.",
+        "without EASY backfill, print the comparison and draw it; then search a priority function that does better (if\n"
+        "cma is installed). Nothing is needed, nothing is downloaded.",
         "  twin-gym demo\n  twin-gym demo --out /tmp/demo",
     )
     parser.add_argument("--out", type=Path, default=Path("runs/demo"), help="directory to write (default: runs/demo)")
@@ -32,8 +35,16 @@ def run(name: str, words: list[str]) -> int:
     )
     compare.run("compare", [*command, f"out={out_dir}", "overwrite=true"])
     _draw_schedules(out_dir / "figures")
+    if find_spec("cma") is not None:
+        out.print(
+            "\nA priority function, searched on the first 70 % of the log and held against policies on later windows:\n"
+            f"  twin-gym evolve {' '.join(_SEARCH)}\n",
+            markup=False,
+            highlight=False,
+        )
+        evolve.run("evolve", [*_SEARCH, f"out={out_dir / 'learned'}", "overwrite=true"])
     out.print("\nPictures")
-    for picture in sorted((out_dir / "figures").glob("*.png")):
+    for picture in (*sorted((out_dir / "figures").glob("*.png")), *sorted(out_dir.glob("learned/*.png"))):
         out.print(f"  {picture}", markup=False, highlight=False, soft_wrap=True)
     out.print(
         "\nNext\n"

@@ -31,11 +31,20 @@ _EXAMPLES = {
   twin-gym play TwinGym/Backfill-v0 agent=you              pick yourself
   twin-gym play DispatchPolicy agent=random steps=20 workload=log.swf.gz env.episode_jobs=100
   twin-gym play SelectJob reward=cost_aware env.window=16 env.prepopulate=fcfs+easy""",
+    "evolve": """\
+  twin-gym evolve                                          a function for the default log, with EASY backfill
+  twin-gym evolve workload=log.swf.gz env.episode_jobs=1024 generations=100
+  twin-gym evolve env.backfill=none objective=wait
+  twin-gym evolve family=exponential population=24 seed=1
+  twin-gym evolve -m seed=0,1,2                            three searches
+  twin-gym simulate policy=learned:runs/.../best.yaml backfill=easy""",
 }
 _FIXED = ("workload.loader", "workload.model")  # what makes the group what it is
 _PURPOSE = {
     "simulate": "Reschedule a job log under one policy, print its numbers and write the run to a directory.",
     "compare": "Reschedule a job log under every given policy with every given backfill mode and compare them.",
+    "evolve": "Search the weights of a priority function (CMA-ES) on the earlier part of a log, choose among them on\n"
+    "the middle part, and compare the best with policies on windows of the last part. Needs twin-gym[evolve].",
     "play": "Step an environment in the terminal, a screen for each step, and print what came of it.",
 }
 

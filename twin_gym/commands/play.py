@@ -47,7 +47,9 @@ def _play(job: Job, reader: Reader) -> float:
     system, workload = reader.machine(config, fitted=job.fitted)
     options = env_options(**plain(config.env), system=system, workload=workload, reward=plain(config.reward))
     if agent is not None:
-        options = agent.environment(options)
+        wanted, options = options, agent.environment(options)
+        if options.task != wanted.task:
+            raise OptionError(f"agent={config.agent} does not play task={wanted.task}, but task={options.task}.")
     elif options.task == "weights":
         raise OptionError("agent=you picks by numbers; weights are set by agents alone.")
     env = TwinEnv(world=World.of(options), render_mode="ansi")

@@ -238,7 +238,30 @@ class PlayCommand(EnvironmentCommand):
     first: int | None = key(None, "row of the episode's first job (null: drawn)")
 
 
-COMMANDS: dict[str, type[Any]] = {"simulate": SimulateCommand, "compare": CompareCommand, "play": PlayCommand}
+@dataclass
+class EvolveCommand(EnvironmentCommand):
+    """Keys of `twin-gym evolve`."""
+
+    family: str = key("loglinear", "priority functions to search in: loglinear, exponential, multifactor")
+    objective: str = key("bounded_slowdown", "what is made small; one of the environments' objectives")
+    generations: int = key(40, "of the search")
+    population: int = key(16, "weights that each generation tries")
+    windows: int = key(64, "windows of the train split on which they are tried")
+    test_windows: int = key(200, "windows of the test split on which the best is compared with policies")
+    against: list[str] = key(["fcfs", "sjf", "saf", "smallest", "f1", "f2"], "policies to compare it with")
+    threads: int = key(2, "processors to use; the result does not depend on it")
+    out: str | None = key(None, "directory to write (null: runs/<time>-...)")
+    overwrite: bool = key(False, "replace a search that is already there")
+    figures: bool = key(True, "draw a picture")
+    progress: bool = key(True, "show progress on a terminal")
+
+
+COMMANDS: dict[str, type[Any]] = {
+    "simulate": SimulateCommand,
+    "compare": CompareCommand,
+    "play": PlayCommand,
+    "evolve": EvolveCommand,
+}
 WORKLOADS: dict[str, type] = {
     "lublin": LublinWorkload,
     "swf": SwfWorkload,
