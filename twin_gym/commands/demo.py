@@ -19,8 +19,8 @@ def run(name: str, words: list[str]) -> int:
     parser = Parser(
         name,
         "Make a synthetic job log (the model of Lublin and Feitelson), reschedule it under five policies with and\n"
-        "without EASY backfill, print the comparison and draw it; then search a priority function that does better (if\n"
-        "cma is installed). Nothing is needed, nothing is downloaded.",
+        "without EASY backfill, print the comparison and draw it; then search a priority function that does better\n"
+        "(if cma is installed). Nothing is needed, nothing is downloaded.",
         "  twin-gym demo\n  twin-gym demo --out /tmp/demo",
     )
     parser.add_argument("--out", type=Path, default=Path("runs/demo"), help="directory to write (default: runs/demo)")
