@@ -295,6 +295,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [IDS[0], IDS[-1]])
 def test_another_process_sees_the_same(name, tmp_path):
     def digest(seed: str) -> str:
